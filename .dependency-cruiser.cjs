@@ -21,7 +21,7 @@ const floors = [
   ["backup", "deletion", "upkeep"]
 ]
 
-const core = "^packages/core/src/"
+const core = "^packages/(?:base|machine|core)/src/"
 
 /** The rooms that touch the machine of sessions. `agents` and `executor` still know of connections and of the placement. */
 const machine = ["bench", "agents", "relay", "harness", "executor", "outbound", "files", "git"]
@@ -96,17 +96,17 @@ module.exports = {
       name: "no-cycles-of-types",
       comment: "of two files that need each other, nobody reads one alone",
       severity: "error",
-      from: { path: "^packages/(core|server)/src/" },
+      from: { path: "^packages/(base|machine|core|server)/src/" },
       to: { circular: true }
     },
     {
       name: "domain-is-pure",
       comment: "domain holds data: it imports effect and itself, nothing else",
       severity: "error",
-      from: { path: "^packages/core/src/domain/" },
+      from: { path: "^packages/base/src/domain/" },
       to: {
         pathNot: [
-          "^packages/core/src/domain/",
+          "^packages/base/src/domain/",
           "node_modules/effect/",
           "node_modules/@effect/platform/",
           "node_modules/typeid-js/"
@@ -124,7 +124,7 @@ module.exports = {
       comment: "which database, placement and platform run is decided in main",
       severity: "error",
       from: {
-        path: "^packages/(core|server)/src/",
+        path: "^packages/(base|machine|core|server)/src/",
         pathNot: ["^packages/server/src/(main|cli/)", "^packages/core/src/(store/|Embedded)"]
       },
       to: { path: "^packages/core/src/store/(Sqlite|Postgres)" }
@@ -140,14 +140,28 @@ module.exports = {
       name: "products-know-no-fixtures",
       comment: "packages/testing is for tests alone: nothing that is published may need it",
       severity: "error",
-      from: { path: "^packages/(core|client|console|server)/src/" },
+      from: { path: "^packages/(base|machine|core|client|console|server)/src/" },
       to: { path: "^packages/testing/" }
     },
     {
       name: "core-knows-no-server",
       severity: "error",
-      from: { path: "^packages/core/" },
+      from: { path: "^packages/(base|machine|core)/" },
       to: { path: "^packages/(server|client)/" }
+    },
+    {
+      name: "base-stands-alone",
+      comment: "it tells the version that all packages have, and nothing else of the packages above it",
+      severity: "error",
+      from: { path: "^packages/base/" },
+      to: { path: "^packages/", pathNot: "^packages/(base/|core/package.json$)" }
+    },
+    {
+      name: "the-machine-knows-the-base-alone",
+      comment: "it runs where no database is",
+      severity: "error",
+      from: { path: "^packages/machine/" },
+      to: { path: "^packages/", pathNot: "^packages/(base|machine)/" }
     },
     {
       name: "only-the-command-line-calls-the-client",
@@ -169,7 +183,7 @@ module.exports = {
       comment: "what is generated holds all that the client needs of the contract",
       severity: "error",
       from: { path: "^packages/client/src/" },
-      to: { path: "^packages/(core|server)/" }
+      to: { path: "^packages/(base|machine|core|server)/" }
     },
     {
       name: "console-knows-the-client-alone",

@@ -9,6 +9,6 @@ import generateClient from "./scripts/client.mjs"
 /** The packages, or one of the programs that only tests run. */
 export default defineConfig(async () => {
   await generateClient()
-  if (process.env["REINS_BUILD_FAILPOINTS"] === "1") return breakableServer
-  return process.env["REINS_BUILD_NEXT"] === "1" ? nextServer : [core, client, program, serverLibrary]
+  if (process.env["REINS_BUILD_FAILPOINTS"] === "1") return breakableServer()
+  return process.env["REINS_BUILD_NEXT"] === "1" ? nextServer() : [core, client, await program(), serverLibrary]
 })

@@ -1,4 +1,5 @@
-import { relative } from "node:path"
+import { readdirSync, readFileSync } from "node:fs"
+import { join, relative } from "node:path"
 import { defineConfig, type TestProjectInlineConfiguration, type ViteUserConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
@@ -34,8 +35,6 @@ const sorting = (words: ReadonlyArray<string>, root: string) =>
  */
 const leanestFirst = [
   "server/test/e2e/EndToEnd.test.ts",
-  "server/test/docs/Readers.test.ts",
-  "server/test/Serve.test.ts",
   "core/test/changes/",
   "core/test/git/",
   "core/test/sessions/",
@@ -48,17 +47,23 @@ const leanestFirst = [
 
 const prepared = ["./scripts/client.mjs", "./scripts/vitest-setup.ts"]
 const effectMethods = ["./packages/testing/src/EffectMethods.ts"]
+const measured = [...effectMethods, "./packages/testing/src/ProcessorTime.ts"]
+
+/** Tests that start, kill and load whole servers and programs, in a folder with those of their subject that start none. */
+const ofServers = ["packages/*/test/**/*.servers.test.ts", "examples/*/test/**/*.servers.test.ts"]
 
 /** The suite of `npm test`. */
 const own: Suite = {
   include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts"],
   // They need a browser, and have a suite of their own.
-  exclude: ["**/node_modules/**", "packages/console/**"],
+  exclude: ["**/node_modules/**", "packages/console/**", ...ofServers],
   globalSetup: prepared,
-  setupFiles: effectMethods,
+  setupFiles: measured,
   sequence: { sequencer: sorting(leanestFirst, "packages") },
-  testTimeout: 120_000,
-  hookTimeout: 120_000,
+  // A test has two minutes of a machine of its own, which the runner counts. These limits are for one that blocks its process.
+  runner: "./packages/testing/src/PatientRunner.ts",
+  testTimeout: 1_200_000,
+  hookTimeout: 1_200_000,
   pool: "forks",
   // A process runs one file after the other and loads what they share once.
   isolate: false,
@@ -70,6 +75,18 @@ const own: Suite = {
     forks: { minForks: 3, maxForks: 3, execArgv: ["--max-old-space-size=1024", "--max-semi-space-size=32"] }
   }
 }
+
+/** The files whose flows have a row for each database or forge, or variants. */
+const ofManyRows = () =>
+  ["packages/core/test", "packages/server/test"].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .map((name) => join(folder, name))
+      .filter(
+        (file) =>
+          file.endsWith(".test.ts") &&
+          /\b(flowDatabases|forgeDatabases|flowServices|typeof rows|variants)\b/.test(readFileSync(file, "utf8"))
+      )
+  )
 
 /** Files that fill disks, mount, and measure what a server does to others. Each has the machine for itself. */
 const alone = "packages/server/chaos/exhaustion/**/*.test.ts"
@@ -92,8 +109,19 @@ const breaking = (name: string, test: NonNullable<TestProjectInlineConfiguration
 })
 
 /** The suites by the word of `vitest run --mode <word>`. `test` is the one of a run that names none. */
-const suites: Readonly<Record<string, Suite>> = {
+const suitesOf = (mode: string): Readonly<Record<string, Suite>> => ({
   test: own,
+
+  /** What `npm test` leaves of flows: rows on PostgreSQL and before the other forges, other ways to the door of assistants, and variants. */
+  matrix: {
+    ...own,
+    include: mode === "matrix" ? ofManyRows() : [],
+    env: { REINS_TEST_ROWS: "others" },
+    testNamePattern: /PostgreSQL|gitlab|gitea|in the protocol of|variants/
+  },
+
+  /** Whole servers that are killed, loaded and misled, for longer than a row of `npm test` may take. */
+  servers: { ...own, include: ofServers, exclude: ["**/node_modules/**"] },
 
   /** Turns of the real agents of alpha and beta, which cost seconds of a processor each. */
   agents: { ...own, include: ["packages/{core,server}/agents/**/*.test.ts"] },
@@ -155,7 +183,7 @@ const suites: Readonly<Record<string, Suite>> = {
   docs: { include: ["packages/server/guides/**/*.test.ts"], setupFiles: effectMethods, pool: "forks" },
 
   /** The document before the tools that people use it with. `npm run test:document` installs them. */
-  document: { ...own, include: ["packages/server/document/**/*.test.ts"], testTimeout: 300_000 },
+  document: { ...own, include: ["packages/server/document/**/*.test.ts"] },
 
   /** The door of assistants before the programs of its protocol. `npm run test:conformance` installs them. */
   conformance: {
@@ -182,9 +210,10 @@ const suites: Readonly<Record<string, Suite>> = {
 
   /** The built client in every runtime that it is made for. It needs Chromium, and programs that `scripts/runtimes.mjs` installs. */
   runtimes: { include: ["packages/client/runtimes/*.test.ts"], testTimeout: 120_000, pool: "forks" }
-}
+})
 
 export default defineConfig(({ mode }) => {
+  const suites = suitesOf(mode)
   const test = suites[mode]
   if (test === undefined) throw new Error(`There is no suite "${mode}": ${Object.keys(suites).join(", ")}`)
   return { ...sources, test, ...(mode === "container" ? { cacheDir: process.env["HOME"] ?? "/tmp" } : {}) }

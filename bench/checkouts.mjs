@@ -23,9 +23,7 @@ export const checkouts = async ({ report, settings: { repository, rounds } }) =>
   const shares = { first: [], second: [] }
   try {
     for (let round = 0; round < rounds; round++) {
-      await settled()
       const byHand = await handMade(remote.url, round)
-      await settled()
       const session = await inSessions(remote.url, round)
       for (const [name, time] of Object.entries({ ...byHand, ...session.times })) times[name].push(time)
       for (const name of ["first", "second"]) shares[name].push(session.disks[name])
@@ -123,14 +121,15 @@ const gitBeside = (args) =>
   })
 
 const timed = async (run) => {
+  await settled()
   const began = now()
   await run()
   return now() - began
 }
 
 /**
- * Waits until the disk has all that was written. Nothing is deleted while times are taken: a disk that is mounted with `discard` is busy for many
- * seconds after a tree was deleted, and whatever writes then takes five times as long.
+ * Waits until the disk has all that was written. Each clock starts after it. Nothing is deleted while times are taken: a disk that is mounted with
+ * `discard` is busy for many seconds after a tree was deleted, and whatever writes then takes five times as long.
  */
 const settled = () => promisify(execFile)("sync", [])
 
@@ -163,6 +162,7 @@ const inSessions = async (url, round) => {
       const { id } = await server.newSession({ ...input, prewarm: false })
       const { event_watermark: after } = await server.reins.sessions.get({ session_id: id })
       const events = server.reins.sessions.stream({ session_id: id, after })
+      await settled()
       const sent = now()
       await server.reins.messages.send({
         session_id: id,

@@ -91,7 +91,7 @@ const silentAgent = {
 const talkingAgent = {
   name: "history-talking",
   cacheDir: () =>
-    withProgram("talking-agents", [process.execPath, join(root, "packages/testing/src/harness/small-agent.mjs")]),
+    withProgram("talking-agents", [process.execPath, join(root, "packages/testing/src/harness/small-agent.cjs")]),
   message: script("Work.", ...Array.from({ length: tools }, () => ({ tool: "bash", cmd: "echo done" })), {
     say: "Done."
   })

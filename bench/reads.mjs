@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { openSqlite } from "@reins/core/internal/store/SqliteDriver"
 import { connect, install, startBaseline } from "./installation.mjs"
 import { inTurns } from "./load.mjs"
+import { compare } from "./requests.mjs"
 
 export const reads = async ({ report, settings }) => {
   report.subject("Reads, 32 connections, SQLite")
@@ -12,30 +13,16 @@ export const reads = async ({ report, settings }) => {
   const baseline = await startBaseline()
   const how = { connections: 32, rounds: settings.rounds, seconds: settings.seconds, warmUp: settings.warmUp }
 
-  const one = await inTurns({ reins: server.get(`/api/sessions/${short}`), bare: baseline.getSession() }, how)
-  row(report, one)
-  report.figure("GET a session: share of the bare server's rate", one.reins.perSecond / one.bare.perSecond, "", {
-    atLeast: 0.4
-  })
-  report.figure("GET a session: CPU, in bare requests", one.reins.cpuMicros / one.bare.cpuMicros, "", { atMost: 3 })
-  report.figure("GET a session", one.reins.perSecond, "/s")
+  const sessions = { reins: server.get(`/api/sessions/${short}`), bare: baseline.getSession() }
+  await compare(report, "GET a session", sessions, how)
 
   const page = (id, events) => server.get(`/api/sessions/${id}/events?after=${Math.floor(events / 2)}&limit=100`)
-  const pages = await inTurns(
-    { short: page(short, shortLog), long: page(long, settings.longLog), bare: baseline.getSession() },
-    { ...how, warmUp: Math.ceil(settings.warmUp / 4) }
-  )
+  const rest = { ...how, warmUp: Math.ceil(settings.warmUp / 4) }
+  await compare(report, "Page of 100 events", { reins: page(short, shortLog), bare: baseline.getSession() }, rest)
+  const pages = await inTurns({ short: page(short, shortLog), long: page(long, settings.longLog) }, rest)
   report.note(
     `a page takes ${pages.short.cpuMicros.toFixed(0)} us of CPU with ${shortLog} events in the log, ` +
       `${pages.long.cpuMicros.toFixed(0)} us with ${settings.longLog}`
-  )
-  report.figure(
-    "Page of 100 events: CPU, in bare reads of a session",
-    pages.short.cpuMicros / pages.bare.cpuMicros,
-    "",
-    {
-      atMost: 12
-    }
   )
   report.figure(
     "Page of 100 events: CPU with the long log, of that with the short",
@@ -46,16 +33,6 @@ export const reads = async ({ report, settings }) => {
     }
   )
   await Promise.all([server.stop(), baseline.stop()])
-}
-
-export const row = (report, { bare, reins }) => {
-  for (const [name, { cpuMicros, p50, p99, perSecond }] of [
-    ["reins", reins],
-    ["bare ", bare]
-  ])
-    report.note(
-      `${name} ${perSecond.toFixed(0).padStart(6)}/s  p50 ${p50.toFixed(1)} ms  p99 ${p99.toFixed(1)} ms  CPU ${cpuMicros.toFixed(0)} us`
-    )
 }
 
 const shortLog = 1000

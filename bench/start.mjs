@@ -27,7 +27,8 @@ export const start = async ({ report, settings }) => {
   )
   report.figure("Start to ready", of.reins, "ms", { atMost: 500 })
   report.figure("Start to ready, in starts of the bare server", of.reins / of.bare, "", { atMost: 4 })
-  report.figure("Memory when ready (RSS)", median(ready), "MB", { atMost: 150 })
+  const isOld = Number.parseInt(process.versions.node, 10) < 24
+  report.figure("Memory when ready (RSS)", median(ready), "MB", { atMost: isOld ? 120 : 150 })
   await memory(installation, report, settings)
 }
 

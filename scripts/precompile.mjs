@@ -1,35 +1,52 @@
 #!/usr/bin/env node
-// Runs the bundled server until it is ready and keeps what V8 has compiled by then, for `main.js` to load in the place of compiling it:
-// node scripts/precompile.mjs FILE, where FILE is the bundled program. Every function that a start has called is in it.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { createRequire } from "node:module"
+// Runs a command of the built program and keeps what V8 has compiled by its end, for `main.js` to load in the place of compiling it:
+// node scripts/precompile.mjs MAIN ENDING WORD... where MAIN is the built main.js. The command `serve` is ended once it is ready. Every function that
+// it has called by then is in the compiled code. That of each chunk stands beside it, under its name with the ending, and is made once.
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { syncBuiltinESMExports } from "node:module"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
-import { Script } from "node:vm"
+import { pathToFileURL } from "node:url"
+import vm from "node:vm"
 
-const file = resolve(process.argv[2])
-const dataDir = mkdtempSync(join(tmpdir(), "reins-precompile-"))
-process.once("exit", () => rmSync(dataDir, { recursive: true, force: true }))
+const [main = "", ending = "", ...words] = process.argv.slice(2)
+const directory = mkdtempSync(join(tmpdir(), "reins-precompile-"))
 for (const name of Object.keys(process.env)) if (name.startsWith("REINS_")) delete process.env[name]
 process.env.REINS_LOG_LEVEL = "error"
 // No agent is run. Without it the start fails where root has no bubblewrap.
 process.env.REINS_EXECUTOR = "local"
-process.argv.splice(1, Infinity, file, "serve", "--port", "0", "--data-dir", dataDir)
+// The clients call nobody: no server is at port 9.
+process.env.REINS_URL = "http://127.0.0.1:9"
+process.env.REINS_API_KEY = "none"
+process.env.HOME = directory
+process.once("exit", () => rmSync(directory, { recursive: true, force: true }))
+process.argv.splice(1, Infinity, resolve(main), ...words)
+if (words[0] === "serve") process.argv.push("--port", "0", "--data-dir", directory)
 
-const source = readFileSync(file, "latin1")
-// The bundle is read byte by byte, at half the memory of other text. The bundler escapes all but tagged templates, which keep their raw text.
-const garbled = /.{0,60}[\x80-\xff]+/.exec(source)
-if (garbled !== null)
-  throw new Error(`A template of the server holds a character that is not ASCII, after: ${garbled[0]}`)
+const scripts = new Map()
+vm.Script = class extends vm.Script {
+  constructor(source, options) {
+    // A chunk is read byte by byte, at half the memory of other text. The bundler escapes all but tagged templates, which keep their raw text.
+    const garbled = /.{0,60}[\x80-\xff]+/.exec(source)
+    if (garbled !== null) throw new Error(`A template holds a character that is not ASCII, after: ${garbled[0]}`)
+    super(source, options)
+    scripts.set(options.filename, this)
+  }
+}
+syncBuiltinESMExports()
 
-const script = new Script(source, { filename: file })
+const keep = () => {
+  for (const [file, script] of scripts)
+    if (!existsSync(file + ending)) writeFileSync(file + ending, script.createCachedData())
+}
 
+if (words[0] !== "serve") process.once("exit", keep)
 const write = process.stdout.write
 process.stdout.write = function (...line) {
   if (!String(line[0]).includes('"event":"ready"')) return write.apply(this, line)
-  writeFileSync(`${file}.compiled`, script.createCachedData())
+  keep()
   process.kill(process.pid, "SIGTERM")
   return true
 }
 
-script.runInThisContext()(createRequire(file))
+await import(pathToFileURL(resolve(main)))

@@ -105,6 +105,8 @@ const stampOf = (paths, isMade = () => false) => {
 const build = async () => {
   const stamp = stampOf(
     [
+      "packages/base/src",
+      "packages/machine/src",
       "packages/core/src",
       "packages/client/src",
       "packages/client/generate",

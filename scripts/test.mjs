@@ -1,21 +1,28 @@
 #!/usr/bin/env node
 // Runs the tests, says where the time went, and ends with one plain line: "N passed, N failed".
-import { spawn } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join, relative, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
-import { stripVTControlCharacters } from "node:util"
+import { promisify, stripVTControlCharacters } from "node:util"
 import { scratch } from "./scratch.mjs"
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..")
 // Suites may run beside each other.
 const directory = mkdtempSync(join(tmpdir(), "reins-report-"))
 const report = join(directory, "report.json")
+const usage = join(directory, "usage.jsonl")
+const isOfMatrix = process.argv.includes("matrix")
+const isMeasured = existsSync("/proc/self/stat")
 
 // Some real agents run nothing in a directory in memory, and the other suites are about what is on disk.
-const env = process.argv.includes("--mode") ? process.env : { ...process.env, TMPDIR: scratch() }
+const env = {
+  ...process.env,
+  ...(process.argv.includes("--mode") && !isOfMatrix ? {} : { TMPDIR: scratch() }),
+  ...(isMeasured ? { REINS_TEST_USAGE: usage } : {})
+}
 
 const started = Date.now()
 const run = spawn(
@@ -32,7 +39,17 @@ const run = spawn(
 )
 // What the run has written goes with it, also when it is stopped.
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => run.kill(signal))
+
+/** Processor seconds of the yardstick, once a minute while the tests run. */
+const yards = []
+const takeYard = async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, ["scripts/yardstick.mjs"], { cwd: root })
+  yards.push(Number(stdout))
+}
+const isWhole = process.argv.length === 2 && process.env["REINS_SOAK"] !== "1"
+const yardstick = isWhole && isMeasured ? setInterval(() => void takeYard().catch(() => undefined), 60_000) : undefined
 const [status] = await once(run, "exit")
+clearInterval(yardstick)
 
 const read = () => {
   try {
@@ -45,8 +62,6 @@ const read = () => {
       success: false,
       testResults: []
     }
-  } finally {
-    rmSync(directory, { recursive: true })
   }
 }
 
@@ -57,8 +72,10 @@ const groupByRoom = (files) => {
   return rooms
 }
 
-const line = (seconds, count, what) =>
-  `${seconds.toFixed(1).padStart(8)} s  ${String(count).padStart(4)} tests  ${what}\n`
+const seconds = (count) => `${count.toFixed(1).padStart(8)} s`
+const line = (spent, count, what) => `${seconds(spent)}  ${String(count).padStart(4)} tests  ${what}\n`
+const total = (numbers) => numbers.reduce((before, each) => before + each, 0)
+const sum = (list, key) => total(list.map((each) => each[key]))
 
 const sayWhereTheTimeWent = (results) => {
   const files = results
@@ -71,10 +88,61 @@ const sayWhereTheTimeWent = (results) => {
   process.stdout.write("\nThe slowest files:\n")
   for (const { count, path, seconds } of files.slice(0, 15)) process.stdout.write(line(seconds, count, path))
   process.stdout.write("\nThe rooms, whose files run side by side:\n")
-  const sum = (list, key) => list.reduce((total, each) => total + each[key], 0)
   const sums = [...groupByRoom(files)].map(([room, list]) => [sum(list, "seconds"), sum(list, "count"), room])
   for (const each of sums.sort(([one], [other]) => other - one)) process.stdout.write(line(...each))
   process.stdout.write(`\n${line((Date.now() - started) / 1000, sum(files, "count"), "in all")}`)
+}
+
+/** Processor seconds of the run: its workers, PostgreSQL, and every program that any of them has started. */
+const usedInAll = () => {
+  const text = readFileSync("/proc/self/stat", "utf8")
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ")
+  // Those of children that have ended and were waited for, in hundredths of a second.
+  return (Number(fields[13]) + Number(fields[14])) / 100
+}
+
+const dearestFirst = (one, other) => other.own + other.programs - one.own - one.programs
+
+/** Tells the processor seconds by file and room, workers and programs apart, and gives those of the whole run. */
+const sayWhatItCost = () => {
+  const files = readFileSync(usage, "utf8").trim().split("\n").map(JSON.parse)
+  for (const file of files) file.path = relative(root, file.path)
+  const rooms = [...groupByRoom(files)].map(([path, list]) => ({
+    path,
+    own: sum(list, "own"),
+    programs: sum(list, "programs")
+  }))
+  // Programs that outlive a worker are counted by what they had used at its last file: nobody waits for them.
+  const left = new Map(files.map(({ living, worker }) => [worker, living]))
+  const all = usedInAll() + total([...left.values()]) - total(yards)
+  const say = ({ own, path, programs }) => process.stdout.write(`${seconds(own)} ${seconds(programs)}  ${path}\n`)
+  process.stdout.write("\nProcessor seconds of workers, and of the programs that they start. The dearest files:\n")
+  files
+    .sort(dearestFirst)
+    .slice(0, Number(process.env["REINS_TEST_FILES"] ?? 40))
+    .forEach(say)
+  process.stdout.write("\nThe rooms:\n")
+  rooms.sort(dearestFirst).forEach(say)
+  const [own, programs] = [sum(rooms, "own"), sum(rooms, "programs")]
+  process.stdout.write(`${seconds(own)} ${seconds(programs)}  all rooms\n`)
+  process.stdout.write(`${seconds(all)} in all, with loading, PostgreSQL, and programs that outlive their test\n`)
+  return all
+}
+
+/** The goal of `npm test`, and the limit above which it fails, in processor seconds of a machine whose yardstick is `yardOfBudget`. */
+const goal = 600
+const limit = 800
+const yardOfBudget = 0.5
+
+/** Tells what the tests cost on such a machine, and whether that is too much. */
+const isOverLimit = (cost) => {
+  const yard = total(yards) / yards.length
+  const told = Math.round((cost * yardOfBudget) / yard)
+  const what = `the tests cost ${told} processor seconds. The goal is ${goal}, and above ${limit} they fail.`
+  process.stdout.write(`The yardstick was ${yard.toFixed(2)} s. Where it is ${yardOfBudget} s, ${what}\n`)
+  if (told > limit)
+    process.stdout.write("  FAIL They cost too much: move rows into the matrix, or make a flow cheaper.\n")
+  return told > limit
 }
 
 /** Whether a file has failed without a failed test: it could not be loaded, or a hook threw. */
@@ -101,9 +169,13 @@ const sayWhatFailed = (results) => {
 
 const result = read()
 sayWhereTheTimeWent(result.testResults)
+const cost = existsSync(usage) ? sayWhatItCost() : 0
+rmSync(directory, { recursive: true })
 sayWhatFailed(result.testResults)
+const isDear = isWhole && yards.length > 0 && isOverLimit(cost)
 const broken = result.testResults.filter(isBroken).length
-const failed = Math.max(result.numFailedTests + broken, result.success && status === 0 ? 0 : 1)
-const skipped = result.numPendingTests > 0 ? `, ${result.numPendingTests} skipped` : ""
+const failed = Math.max(result.numFailedTests + broken, result.success && status === 0 ? 0 : 1) + (isDear ? 1 : 0)
+// Tests that the matrix leaves out are those of `npm test`.
+const skipped = result.numPendingTests > 0 && !isOfMatrix ? `, ${result.numPendingTests} skipped` : ""
 process.stdout.write(`${result.numPassedTests} passed, ${failed} failed${skipped}\n`)
 process.exit(failed === 0 && result.numPassedTests > 0 ? 0 : 1)

@@ -22,8 +22,12 @@ export interface Step {
   /** Answer with this HTTP status. */
   readonly error?: number
   readonly message?: string
+  /** With `error`: the code of the error, or its type where the protocol has no codes. */
+  readonly code?: string
   /** With `error`: the seconds of the header `Retry-After`. */
   readonly retry_after?: number
+  /** End the answer as one that was cut at its longest length, or withheld by a filter. */
+  readonly lack?: "cut" | "withheld"
   /** Never answer; with `say`, stop in the middle of the words. */
   readonly hang?: boolean
   /** Reset the connection in the middle of the stream. */

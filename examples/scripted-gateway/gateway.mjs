@@ -93,7 +93,12 @@ const decide = (read, options) => {
 const answer = async (protocol, body, step, read, response) => {
   if (step.error !== undefined) {
     const headers = step.retry_after === undefined ? {} : { "retry-after": String(step.retry_after) }
-    return json(response, step.error, protocol.error(step.error, step.message ?? errorMessage(step.error)), headers)
+    return json(
+      response,
+      step.error,
+      protocol.error(step.error, step.message ?? errorMessage(step.error), step.code),
+      headers
+    )
   }
   if (step.garble !== undefined) return void response.writeHead(200).end(step.garble)
   if (step.hang && step.say === undefined) return
@@ -108,6 +113,7 @@ const answer = async (protocol, body, step, read, response) => {
       ? `No offered tool can ${step.tool}: ${read.tools.map((tool) => tool.name).join(", ")}.`
       : (step.say ?? ""),
     call,
+    lack: step.lack,
     pause: () => (step.slow_ms ? sleep(step.slow_ms) : Promise.resolve()),
     closed: () => response.destroyed
   }

@@ -39,17 +39,20 @@ export const gemini = {
     )
     return { messages: read, tools }
   },
-  whole: (answer) => geminiBody(answer, [...geminiParts(answer), ...geminiCall(answer)], "STOP"),
+  whole: (answer) => geminiBody(answer, [...geminiParts(answer), ...geminiCall(answer)], geminiEnd(answer)),
   stream: async function* (answer, sse) {
     const part = (/** @type {object} */ part) => sse.send(geminiBody(answer, [part]))
     yield* speak(answer, answer.think, (text) => part({ text, thought: true }))
     yield* speak(answer, answer.say, (text) => part({ text }))
-    sse.send(geminiBody(answer, geminiCall(answer), "STOP"))
+    sse.send(geminiBody(answer, geminiCall(answer), geminiEnd(answer)))
   },
-  error: (status, message) => ({
-    error: { code: status, message, status: status === 401 ? "UNAUTHENTICATED" : "INTERNAL" }
+  error: (status, message, code) => ({
+    error: { code: status, message, status: code ?? (status === 401 ? "UNAUTHENTICATED" : "INTERNAL") }
   })
 }
+
+/** @param {Answer} answer */
+const geminiEnd = ({ lack }) => (lack === "cut" ? "MAX_TOKENS" : lack === "withheld" ? "SAFETY" : "STOP")
 
 /** @param {Answer} answer @returns {object[]} */
 const geminiParts = ({ say, think }) => [

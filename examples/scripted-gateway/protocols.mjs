@@ -43,7 +43,7 @@ const chat = {
     choices: [
       {
         index: 0,
-        finish_reason: answer.call ? "tool_calls" : "stop",
+        finish_reason: chatEnd(answer),
         message: {
           role: "assistant",
           content: answer.say || null,
@@ -61,14 +61,18 @@ const chat = {
     yield* speak(answer, answer.think, (word) => delta({ reasoning_content: word }))
     yield* speak(answer, answer.say, (word) => delta({ content: word }))
     if (answer.call) delta({ tool_calls: [{ index: 0, ...chatCall(answer.call) }] })
-    delta({}, answer.call ? "tool_calls" : "stop")
+    delta({}, chatEnd(answer))
     sse.send({ ...base, choices: [], usage: chatUsage })
     sse.raw("data: [DONE]\n\n")
   },
-  error: (status, message) => ({
-    error: { type: status === 401 ? "invalid_request_error" : "api_error", code: status, message }
+  error: (status, message, code) => ({
+    error: { type: status === 401 ? "invalid_request_error" : "api_error", code: code ?? status, message }
   })
 }
+
+/** @param {Answer} answer */
+const chatEnd = ({ call, lack }) =>
+  lack === "cut" ? "length" : lack === "withheld" ? "content_filter" : call ? "tool_calls" : "stop"
 
 const chatUsage = {
   prompt_tokens: tokens.input,
@@ -161,7 +165,9 @@ const responses = {
       }
       send("response.output_item.done", { output_index, item })
     }
-    send("response.completed", { response: responsesBody(answer, output) })
+    send(answer.lack === undefined ? "response.completed" : "response.incomplete", {
+      response: responsesBody(answer, output)
+    })
   },
   error: chat.error
 }
@@ -212,7 +218,10 @@ const responsesBody = (answer, output) => ({
   object: "response",
   created_at: 1,
   model: answer.model,
-  status: "completed",
+  status: answer.lack === undefined ? "completed" : "incomplete",
+  ...(answer.lack !== undefined && {
+    incomplete_details: { reason: answer.lack === "cut" ? "max_output_tokens" : "content_filter" }
+  }),
   output,
   usage: {
     input_tokens: tokens.input,
@@ -266,14 +275,14 @@ const messages = {
     send("message_delta", { delta: { stop_reason: body.stop_reason, stop_sequence: null }, usage: body.usage })
     send("message_stop", {})
   },
-  error: (status, message) => ({
+  error: (status, message, code) => ({
     type: "error",
-    error: { type: status === 401 ? "authentication_error" : "api_error", message }
+    error: { type: code ?? (status === 401 ? "authentication_error" : "api_error"), message }
   })
 }
 
 /** @param {Answer} answer @returns {any} */
-const messagesBody = ({ call, id, model, say, think }) => ({
+const messagesBody = ({ call, id, lack, model, say, think }) => ({
   id: `msg_${id}`,
   type: "message",
   role: "assistant",
@@ -283,7 +292,7 @@ const messagesBody = ({ call, id, model, say, think }) => ({
     ...(say ? [{ type: "text", text: say }] : []),
     ...(call ? [{ type: "tool_use", id: `toolu_${call.id}`, name: call.name, input: call.args }] : [])
   ],
-  stop_reason: call ? "tool_use" : "end_turn",
+  stop_reason: lack === "cut" ? "max_tokens" : lack === "withheld" ? "refusal" : call ? "tool_use" : "end_turn",
   stop_sequence: null,
   usage: {
     input_tokens: tokens.input,

@@ -5,9 +5,9 @@
  * @typedef {import("./gateway.mjs").ChatMessage} ChatMessage
  * @typedef {import("./script.mjs").Tool} Tool
  * @typedef {import("./script.mjs").ToolCall} ToolCall
- * @typedef {{ id: string, model: string, think: string, say: string, call: ToolCall | null, pause: () => Promise<void>, closed: () => boolean }} Answer
+ * @typedef {{ id: string, model: string, think: string, say: string, call: ToolCall | null, lack?: "cut" | "withheld" | undefined, pause: () => Promise<void>, closed: () => boolean }} Answer
  * @typedef {{ send: (data: object, event?: string) => void, raw: (text: string) => void }} Sse
- * @typedef {{ serves: (path: string) => boolean, asked?: (path: string) => { model: string, stream: boolean }, read: (body: any) => { messages: ChatMessage[], tools: Tool[] }, whole: (answer: Answer) => object, stream: (answer: Answer, sse: Sse) => AsyncGenerator<void>, error: (status: number, message: string) => object }} Protocol
+ * @typedef {{ serves: (path: string) => boolean, asked?: (path: string) => { model: string, stream: boolean }, read: (body: any) => { messages: ChatMessage[], tools: Tool[] }, whole: (answer: Answer) => object, stream: (answer: Answer, sse: Sse) => AsyncGenerator<void>, error: (status: number, message: string, code?: string) => object }} Protocol
  */
 
 export const tokens = { input: 1000, output: 20, cached: 100 }

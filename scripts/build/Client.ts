@@ -13,7 +13,7 @@ export const client: Options = {
   platform: "neutral",
   external: ["effect"],
   onSuccess: async () => {
-    if (declared) copyDeclarations("client", ".cache/types/client")
+    if (declared) copyDeclarations("client", ".cache/types/client", { to: "packages/client/dist" })
     if (declared) declareForCommonJs("packages/client/dist")
   }
 }

@@ -2,12 +2,19 @@ import { execFileSync } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 
+interface Copying {
+  /** The folder, below the repository. */
+  readonly to: string
+  readonly change?: (text: string, file: string) => string
+}
+
 /** The declarations come from the type check, which is incremental; bundling those of a hundred modules is not. */
-export const copyDeclarations = (name: string, from: string, to = "dist"): void => {
+export const copyDeclarations = (name: string, from: string, { change = (text) => text, to }: Copying): void => {
   execFileSync(process.execPath, ["scripts/typecheck.mjs", `packages/${name}`], { stdio: "inherit" })
   // Those of modules that are gone stay where the type check has left them.
   const exists = (file: string): boolean => existsSync(join(`packages/${name}/src`, file.replace(/\.d\.ts$/, ".ts")))
-  copyFiles(from, `packages/${name}/${to}`, (text) => text.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"), exists)
+  const copied = (text: string, file: string) => change(text.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"), file)
+  copyFiles(from, to, copied, exists)
 }
 
 /** The same declarations for those who `require`. A compiler tells the kind of a module by the ending of its declarations. */

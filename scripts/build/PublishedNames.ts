@@ -8,12 +8,17 @@ const publicCore = new Set(
   )
 )
 
-/** Published code imports the rest of the core below `internal/` only. The sources of this repository name modules by their path. */
-export const publishedName = (name: string): string =>
-  publicCore.has(name) ? name : name.replace(/^@reins\/core\/(?!internal\/)/, "@reins/core/internal/")
+/** Published code imports the rest of the core below `internal/` only. The sources of this repository name modules by their package and path. */
+export const publishedName = (path: string): string => {
+  const module = path.replace(/^internal\//, "")
+  return publicCore.has(`@reins/core/${module}`) ? `@reins/core/${module}` : `@reins/core/internal/${module}`
+}
 
 export const publishedNames: Plugin = {
   name: "published-names",
   setup: (build) =>
-    build.onResolve({ filter: /^@reins\/core\// }, ({ path }) => ({ path: publishedName(path), external: true }))
+    build.onResolve({ filter: /^@reins\/(?:base|machine|core)\// }, ({ path }) => ({
+      path: publishedName(path.replace(/^@reins\/\w+\//, "")),
+      external: true
+    }))
 }

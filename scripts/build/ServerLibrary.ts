@@ -35,11 +35,11 @@ const imported = (names: string): RegExp => new RegExp(`(from |import\\()"@reins
 
 /** The server's modules name each other and those of the core as they are published. */
 const serverDeclarations = (): void => {
-  copyDeclarations("server", ".cache/types/server", "lib")
+  copyDeclarations("server", ".cache/types/server", { to: "packages/server/lib" })
   copyFiles("packages/server/lib", "packages/server/lib", (text, file) => {
     const root = "../".repeat(file.split("/").length - 1) || "./"
     return text
-      .replaceAll(imported("core/"), (_, by: string, path: string) => `${by}"${publishedName(`@reins/core/${path}`)}"`)
+      .replaceAll(imported("(?:base|machine|core)/"), (_, by: string, path: string) => `${by}"${publishedName(path)}"`)
       .replaceAll(imported("server/"), (_, by: string, path: string) => `${by}"${root}${path}.js"`)
   })
   removeUnreached("packages/server/lib", "index.d.ts")

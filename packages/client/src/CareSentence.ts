@@ -109,6 +109,12 @@ const wanted: Readonly<Partial<Record<Unmet["kind"], (unmet: Unmet, conditions: 
   verdict: (_, { verdict }) =>
     verdict?.from === "delegation" ? "an approving review by a delegation" : "the approval of a member in Reins",
   verdict_rejected: () => "another changeset, because this one was rejected",
+  forge_approvals: () => "approvals that the forge demands",
+  forge_rule: ({ names }) =>
+    `${names.length === 1 ? "the rule" : "rules"} ${listed(names)} of the forge, which nobody can judge here`,
+  forge_demands_more: ({ message }) => `the forge, which would not merge it: ${message.replace(/\.$/, "")}`,
+  merge_method: () => "a way to merge that the forge takes",
+  merge_queue: () => "somebody who adds it to the merge queue of the forge",
   forge: ({ message }) => `the forge, which declined the merge: ${message.replace(/\.$/, "")}`
 }
 

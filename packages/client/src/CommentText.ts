@@ -1,2 +1,2 @@
 /** The words of a comment on a forge, without the marks by which Reins knows its own comments. A forge does not show them either. */
-export const commentText = (body: string): string => body.replaceAll(/\s*<!-- reins:[^>]*-->/g, "")
+export const commentText = (body: string): string => body.replaceAll(/(?<!\s)\s*<!-- reins:[^<>]*-->/g, "")

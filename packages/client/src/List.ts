@@ -7,7 +7,10 @@ export interface Page<Item> {
 }
 
 /** A list: `await` gives one page, `for await` gives every item of this page and of those that follow, one page at a time. */
-export interface List<Answer, Item> extends Promise<Answer>, AsyncIterable<Item> {}
+export interface List<Answer, Item> extends Promise<Answer>, AsyncIterable<Item> {
+  /** Every item of this page and of those that follow, in the order of the list. Fails as the first page fails that cannot be read. */
+  readonly all: () => Promise<ReadonlyArray<Item>>
+}
 
 /** A page as the server answers it: by a cursor, by the numbers of events, or all at once. */
 interface Answered<Item> {
@@ -26,14 +29,22 @@ export const nextOf = (page: Answered<unknown>): object | undefined => {
 /** The list that a call reads page by page. It begins at once. */
 export const listOf = <Item>(read: (more: object) => Promise<Answered<Item>>): List<Answered<Item>, Item> => {
   const first = read({})
+  const pages = async function* () {
+    for (let page = await first; ; ) {
+      yield page.items
+      const next = nextOf(page)
+      if (next === undefined) return
+      page = await read(next)
+    }
+  }
   return Object.assign(first, {
     async *[Symbol.asyncIterator]() {
-      for (let page = await first; ; ) {
-        yield* page.items
-        const next = nextOf(page)
-        if (next === undefined) return
-        page = await read(next)
-      }
+      for await (const items of pages()) yield* items
+    },
+    all: async () => {
+      const found: Array<Item> = []
+      for await (const items of pages()) found.push(...items)
+      return found
     }
   })
 }

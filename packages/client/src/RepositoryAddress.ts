@@ -56,7 +56,10 @@ const pulled = (ref: string) => ({ refs: [], pullRequest: ref })
 
 /** Each beginning of the path, the shortest first. */
 const named = (rest: string) => {
-  const words = rest.replace(/\/+$/, "").split("/").map(decoded)
+  const words = rest
+    .replace(/(?<!\/)\/+$/, "")
+    .split("/")
+    .map(decoded)
   return { refs: words.map((_, at) => words.slice(0, at + 1).join("/")), pullRequest: null }
 }
 

@@ -222,7 +222,7 @@ const checkedBaseUrl = (text: string): string => {
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
     throw new TypeError("baseUrl must not hold credentials, a query or a fragment; give the key as apiKey")
   }
-  return `${url.origin}${url.pathname.replace(/\/+$/, "")}`
+  return `${url.origin}${url.pathname.replace(/(?<!\/)\/+$/, "")}`
 }
 
 const checkedApiKey = (text: string): string => {

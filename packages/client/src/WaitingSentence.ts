@@ -32,13 +32,16 @@ const things: Readonly<Record<Waiting["kind"], (names: ReadonlyArray<string>, st
   checks_incomplete: () => "checks beyond those that are read",
   no_check_reports: () => "a first check of this commit",
   reviews_unreadable: () => "reviews that cannot be read",
+  reviews_incomplete: () => "reviews beyond those that are read",
   changes_requested: (_, standing) =>
     (standing?.reviews.changes_requested ?? 1) > 1
       ? "reviewers who ask for changes"
       : "a reviewer who asks for changes",
   threads_unreadable: () => "comments that cannot be read",
+  threads_incomplete: () => "comments beyond those that are read",
   open_threads: (_, standing) =>
-    (standing?.threads.open ?? 1) === 1 ? "an open thread" : `${standing?.threads.open} open threads`
+    (standing?.threads.open ?? 1) === 1 ? "an open thread" : `${standing?.threads.open} open threads`,
+  forge_blocks: (names) => `the forge, which would not merge it${names.length === 0 ? "" : ` (${listed(names)})`}`
 }
 
 // A newer server may know a kind that this client does not.

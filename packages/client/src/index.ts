@@ -1,6 +1,14 @@
 import type { Methods } from "./generated/Methods.js"
 import type { ApiKey, Interaction, Turn } from "./generated/Resources.js"
 
+export {
+  type AskedCall,
+  type AskedEdit,
+  askedCall,
+  askedText,
+  inputOfDescription,
+  nothingTold
+} from "./AskedCall.js"
 export { careSentence, conditionsSentence, unmetPhrases } from "./CareSentence.js"
 export { commentText } from "./CommentText.js"
 export type {
@@ -23,6 +31,7 @@ export {
 } from "./Functions.js"
 export type * from "./generated/Methods.js"
 export type * from "./generated/Resources.js"
+export { type HostToken, hostToken } from "./HostToken.js"
 export type { List, Page } from "./List.js"
 export { type GetExport, Reins, type ReinsOptions } from "./Reins.js"
 export {
@@ -50,6 +59,7 @@ export type InteractionOption = Interaction["options"][number]
 export type InteractionState = Interaction["state"]
 /** Where a turn stands. */
 export type TurnState = Turn["state"]
+export { escapeUnseen } from "./UnseenCharacters.js"
 export { waitingSentence } from "./WaitingSentence.js"
 export {
   type VerifyOptions,

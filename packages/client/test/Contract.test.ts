@@ -1,6 +1,6 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
+import { errorKinds } from "@reins/base/domain/ReinsError"
 import { Api } from "@reins/core/Api"
-import { errorKinds } from "@reins/core/domain/ReinsError"
 import { errorCategories, errorCodes } from "../src/generated/Routes.js"
 import {
   type ErrorCode,

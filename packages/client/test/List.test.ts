@@ -25,6 +25,11 @@ describe("List", () => {
       ["sess_4", 3],
       ["sess_5", 3]
     ])
+    const all = await sessions.all()
+    assert.deepStrictEqual(
+      all.map(({ id }) => id),
+      seen.map(([id]) => id)
+    )
     assert.isTrue(server.received.every(({ url }) => url.includes("limit=2&lifecycle=open")))
   })
 
@@ -65,5 +70,7 @@ describe("List", () => {
       for await (const _ of reins.sessions.list({ workspace_id: "w" }));
     }
     assert.instanceOf(await reading().catch((error: unknown) => error), ReinsApiError)
+    const all = reins.sessions.list({ workspace_id: "w" }).all()
+    assert.instanceOf(await all.catch((error: unknown) => error), ReinsApiError)
   })
 })

@@ -20,6 +20,7 @@ import { startTheme } from "./look/Theme.js"
 import { startKeys } from "./palette/Keys.js"
 import { startRouting } from "./route/Route.js"
 import { startNotices } from "./told/Notices.js"
+import { keepPush } from "./told/Push.js"
 import { startTitle } from "./told/Title.js"
 
 takeSetupCode()
@@ -28,6 +29,7 @@ startTheme()
 startWorkspace()
 startTitle()
 startNotices()
+keepPush()
 startKeys()
 const place = document.getElementById("console")
 if (place !== null) render(<App />, place)

@@ -221,6 +221,16 @@ describe("the form of an automation", () => {
 
   it("takes events with a label, a delivery, parallel runs and a limit of all runs together", async () => {
     const { client, page, workspace_id } = await pageAt(desk)
+    await client.projects.create({
+      workspace_id,
+      name: "Shop",
+      slug: "shop",
+      spec: {
+        repository: { url: "https://forge.example/team/shop", base_ref: "main" },
+        harness: { provider_id: "alpha", model: "scripted-1" }
+      }
+    })
+    await page.reload()
     const dialog = await newOne(page, "After failures")
     await dialog.getByLabel("when something happens here").check()
     await dialog.getByLabel("Event", { exact: true }).selectOption({ label: "a failed delivery" })
@@ -232,6 +242,9 @@ describe("the form of an automation", () => {
     await dialog.getByLabel("US dollars of all runs together").fill("2.5")
     assert.deepStrictEqual(await faultsOf(page), [])
     await picture(page, "automation-more")
+    await button(dialog, "Make the automation").click()
+    await dialog.getByText("have no repository").waitFor()
+    await dialog.getByLabel("Project", { exact: true }).selectOption({ label: "Shop" })
     await button(dialog, "Make the automation").click()
     const card = cardOf(page, "After failures")
     await card.getByText("with a failed delivery").waitFor()

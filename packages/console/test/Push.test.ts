@@ -87,7 +87,9 @@ describe("a browser that is told while no page is open", () => {
       await deliver()
       notices = await shown(page)
     }
-    assert.deepStrictEqual(notices, [{ title: "Clean the house", body: "Needs your answer.", tag: session.id }])
+    assert.deepStrictEqual(notices, [
+      { title: "Clean the house", body: "Asks for your approval. Open it to see what for.", tag: session.id }
+    ])
 
     await page.bringToFront()
     // The server is out of reach, so it goes on telling this browser, and the switch says so.

@@ -159,6 +159,7 @@ describe("a session for readers", () => {
     await page.getByRole("dialog", { name: "Keys" }).getByText("New session").waitFor()
     await picture(page, "keys")
     await page.keyboard.press("Escape")
+    await page.getByRole("dialog", { name: "Keys" }).waitFor({ state: "hidden" })
     await page.keyboard.press("c")
     await page.getByRole("heading", { name: "New session" }).waitFor()
   })

@@ -6,7 +6,7 @@ import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { findingsOf } from "./Axe.js"
 import { lookNow, openRequest } from "./Requests.js"
-import { desk, phone, worldForFile } from "./World.js"
+import { desk, holds, phone, worldForFile } from "./World.js"
 
 const world = worldForFile()
 
@@ -80,8 +80,8 @@ describe("the actions on the page of a merge request", () => {
       await picture(page, `request-${at}-conditions-asks`)
       await press(dialog.getByRole("button", { name: "Set conditions" }))
       await section.getByRole("alert").waitFor()
-      assert.strictEqual(await section.getByLabel("Approvals").inputValue(), "2")
-      assert.strictEqual(await section.getByLabel("Verdict").inputValue(), "member")
+      await holds(section.getByLabel("Approvals"), "2")
+      await holds(section.getByLabel("Verdict"), "member")
       await page.unroute("**/merge-conditions")
       await press(section.getByRole("button", { name: "Set conditions …" }))
       await press(dialog.getByRole("button", { name: "Set conditions" }))
@@ -99,7 +99,7 @@ describe("the actions on the page of a merge request", () => {
       await isSound(page)
       await picture(page, `request-${at}-conditions`, true)
       await section.getByRole("button", { name: "Change conditions" }).click()
-      assert.strictEqual(await section.getByLabel("Give up after, in hours").inputValue(), "12")
+      await holds(section.getByLabel("Give up after, in hours"), "12")
       await section.getByRole("button", { name: "Cancel" }).click()
       await press(section.getByRole("button", { name: "Remove conditions" }))
       await section.getByText("A person merges it. No condition is set.").waitFor()
@@ -126,7 +126,7 @@ describe("the actions on the page of a merge request", () => {
       await section.getByText("rejected").waitFor()
       await section.locator("strong", { hasText: "sum" }).waitFor()
       await page.getByText(/another changeset, because this one was rejected/).waitFor()
-      assert.strictEqual(await section.getByLabel("Reason").inputValue(), "")
+      await holds(section.getByLabel("Reason"), "")
       await isSound(page)
       await picture(page, `request-${at}-verdict`, true)
 
@@ -214,7 +214,7 @@ describe("the actions on the page of a merge request", () => {
       await isSound(page)
       await picture(page, `request-${at}-every-turn`, true)
       await press(care.getByRole("button", { name: "Change care" }))
-      assert.strictEqual(await care.getByLabel("Deliver").inputValue(), "every_turn")
+      await holds(care.getByLabel("Deliver"), "every_turn")
     })
 
   for (const [at, size] of Object.entries({ desk, phone }))

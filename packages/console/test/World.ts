@@ -7,8 +7,9 @@ import { manifestsWithSmallAgent } from "@reins/testing/harness/SmallAgent"
 import { type Caller, newCaller, password } from "@reins/testing/process/Caller"
 import { inMemory, type Moments, type Place, placeForEachTest, placeForFile } from "@reins/testing/process/Place"
 import { type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
+import { eventually } from "@reins/testing/process/Waiting"
 import { Effect, Exit, Scope } from "effect"
-import type { BrowserContext, Page } from "playwright-core"
+import type { BrowserContext, Locator, Page } from "playwright-core"
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest"
 
 /** The agents of a world: the small one, one that calls tools of the service, or the real ones. A small one can also come from a registry. */
@@ -56,11 +57,16 @@ export const owner = { email: "owner@example.com", password }
 export const emptyWorldForEachTest = (): World =>
   worldBetween({ before: beforeEach, after: afterEach }, placeForEachTest(inMemory), undefined)
 
-/** Makes one world for all tests of the file. */
-export const worldForFile = (agents: Agents = "small"): World =>
-  worldBetween({ before: beforeAll, after: afterAll }, placeForFile(inMemory), agents)
+/** Makes one world for all tests of the file, whose server has further settings. */
+export const worldForFile = (agents: Agents = "small", more: Readonly<Record<string, string>> = {}): World =>
+  worldBetween({ before: beforeAll, after: afterAll }, placeForFile(inMemory), agents, more)
 
-const worldBetween = ({ after, before }: Moments, place: Place, agents: Agents | undefined): World => {
+const worldBetween = (
+  { after, before }: Moments,
+  place: Place,
+  agents: Agents | undefined,
+  more: Readonly<Record<string, string>> = {}
+): World => {
   let scope: Scope.CloseableScope
   let forge: World["forge"]
   let packages: World["registry"]
@@ -70,7 +76,7 @@ const worldBetween = ({ after, before }: Moments, place: Place, agents: Agents |
   let caller: Promise<Caller> | undefined
   const inScope = <A>(effect: Effect.Effect<A, unknown, Scope.Scope>) => Effect.runPromise(Scope.extend(effect, scope))
   const start: World["start"] = async (wanted) => {
-    env = { ...settings, ...(await agentsOf(wanted)) }
+    env = { ...settings, ...more, ...(await agentsOf(wanted)) }
     server = await startServer({ dataDir: place.dataDir, env })
   }
   const agentsOf = async (wanted: Agents): Promise<Record<string, string>> => {
@@ -169,6 +175,10 @@ export const logIn = async (page: Page, { email, password } = owner): Promise<vo
   await page.getByRole("button", { name: "Log in" }).click()
   await page.locator("#main").waitFor()
 }
+
+/** Waits until a field has a value. What a person sees of an action may come before its answer, which empties the field. */
+export const holds = (field: Locator, value: string): Promise<unknown> =>
+  eventually(`a field that holds "${value}"`, async () => (await field.inputValue()) === value)
 
 /** The harness of sessions with the small agent. Beta can be steered. */
 export const harness = { provider_id: "alpha", model: "scripted-1" } as const

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs"
 import * as path from "node:path"
 import { assert, layer } from "@effect/vitest"
-import { findMarked } from "@reins/core/executor/ProcessTable"
-import { Harness } from "@reins/core/harness/Harness"
-import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
-import { Manifests } from "@reins/core/harness/Manifests"
-import type { TurnInput } from "@reins/core/harness/TurnInput"
+import { findMarked } from "@reins/machine/executor/ProcessTable"
+import { Harness } from "@reins/machine/harness/Harness"
+import type { HarnessEvent } from "@reins/machine/harness/HarnessEvent"
+import { Manifests } from "@reins/machine/harness/Manifests"
+import type { TurnInput } from "@reins/machine/harness/TurnInput"
 import {
   connection,
   filesHolding,

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Manifests } from "@reins/core/harness/Manifests"
 import { Sessions } from "@reins/core/sessions/Sessions"
+import { Manifests } from "@reins/machine/harness/Manifests"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { withAgent } from "../test/execution/Agent.js"

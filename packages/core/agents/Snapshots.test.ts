@@ -1,5 +1,5 @@
 import { it } from "@effect/vitest"
-import { Manifests } from "@reins/core/harness/Manifests"
+import { Manifests } from "@reins/machine/harness/Manifests"
 import { goesOnAfterLoss } from "../test/execution/Sealing.js"
 
 it.scopedLive(

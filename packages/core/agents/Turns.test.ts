@@ -2,12 +2,13 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Connections } from "@reins/core/connections/Connections"
-import { Manifests } from "@reins/core/harness/Manifests"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Usages } from "@reins/core/sessions/usage/Usages"
+import { Manifests } from "@reins/machine/harness/Manifests"
 import { processesOf } from "@reins/testing/executor/Processes"
+import { variants } from "@reins/testing/Variants"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { canary, isTurnEnd, say, withAgent } from "../test/execution/Agent.js"
@@ -131,3 +132,40 @@ it.scopedLive(
     ),
   300_000
 )
+
+/** Clients of models are known to give up after five minutes. */
+const patience = "330 seconds"
+
+variants(() => {
+  for (const [kind, providerId] of [
+    ["alpha_gateway", "alpha"],
+    ["beta", "beta"]
+  ] as const)
+    it.scopedLive(
+      `the real agent of ${providerId} waits for its model as long as a person takes to raise a budget`,
+      () =>
+        withAgent(
+          kind,
+          ({ eventsUntil, gateway, principal, workspaceId }) =>
+            Effect.gen(function* () {
+              const sessions = yield* Sessions
+              const { id } = yield* sessions.create(principal, workspaceId, {
+                harness: { provider_id: providerId, model: "scripted-1" },
+                budget: { max_tokens: 1 }
+              })
+              const content = script("Go on.", { tool: "bash", cmd: "true" }, { say: "Done." })
+              yield* (yield* Messages).send(principal, id, { content })
+              yield* eventsUntil(id, ({ type }) => type === "turn.action_required")
+              const calls = gateway.requests.length
+              yield* Effect.sleep(patience)
+              assert.lengthOf(gateway.requests, calls)
+              yield* sessions.update(principal, id, { budget: null })
+              const events = yield* eventsUntil(id, isTurnEnd)
+              assert.strictEqual(events.at(-1)?.type, "turn.succeeded", JSON.stringify(events.at(-1)))
+            }),
+          { turnDeadlineMs: 600_000 },
+          Manifests.layer
+        ),
+      700_000
+    )
+})

@@ -1,20 +1,20 @@
+import type { Boot } from "@reins/base/base/Boot"
+import type { CoreConfig } from "@reins/base/base/CoreConfig"
+import { oneByOne, onTopOf } from "@reins/base/base/Layered"
+import { Vault } from "@reins/base/secrets/Vault"
 import { Effect, Layer } from "effect"
-import type { Boot } from "./base/Boot.js"
-import type { CoreConfig } from "./base/CoreConfig.js"
-import { oneByOne, onTopOf } from "./base/Layered.js"
-import type { FailureOf, Given, Layers } from "./Layers.js"
+import { type FailureOf, type Given, type Layers, requireKnown, requireOversight } from "./Layers.js"
 import { replaceableParts } from "./Parts.js"
 import { sealedValues, services, tables } from "./Rooms.js"
-import { Vault } from "./secrets/Vault.js"
 import type { Bell } from "./store/Bell.js"
 import { Database } from "./store/Database.js"
 import * as NewestIds from "./store/NewestIds.js"
 import { KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
 
+export { builtInForges } from "@reins/machine/forge/Forges"
+export { builtInDrivers } from "@reins/machine/harness/Harness"
 export { builtInGateways } from "./connections/ConnectionKinds.js"
-export { builtInForges } from "./forge/Forges.js"
-export { builtInDrivers } from "./harness/Harness.js"
-export type { FailureOf, Given, Layers } from "./Layers.js"
+export { type FailureOf, type Given, type Layers, PartUnused } from "./Layers.js"
 // The lists of what is part of Reins, for programs that add to them.
 export { worker } from "./Worker.js"
 
@@ -29,11 +29,13 @@ const onTheClockOfIt = Layer.unwrapEffect(
 const compose = <E>(layers: Layers<E>) => {
   // The database is taken from the surroundings of the core when none is given.
   const database: Layer.Layer<Database | Bell, E, Given> = layers.database ?? Layer.context<Database | Bell>()
-  return KeyRotation.layerOf(sealedValues).pipe(
+  // Below the parts, because those of nodes make the journal.
+  const overseen = onTopOf(onTopOf(database)(onTheClockOfIt))(layers.oversight ?? Layer.empty)
+  return oneByOne(KeyRotation.layerOf(sealedValues), Layer.effectDiscard(requireOversight)).pipe(
     onTopOf(services),
     onTopOf(checked),
     onTopOf(replaceableParts(layers)),
-    onTopOf(onTopOf(database)(onTheClockOfIt))
+    onTopOf(oneByOne(Layer.effectDiscard(requireKnown(layers)), overseen))
   ) satisfies Layer.Layer<never, unknown, Given>
 }
 
@@ -48,7 +50,8 @@ type Needs<L> = CoreConfig | Boot | (L extends { readonly database: object } ? n
  *
  * It needs a `CoreConfig`, a `Boot` and, unless one is given, a `Database` with its `Bell`. It opens no port and starts no work of its
  * own. Fails as the given layers do, with `KeysMissing` or `KeyRingForeign` when the key ring is not that of the database, and with
- * `ProviderUndriven` or `ConnectionKindMissing` when a manifest names a driver or a kind of connection that is not there.
+ * `ProviderUndriven` or `ConnectionKindMissing` when a manifest names a driver or a kind of connection that is not there. Fails with
+ * `PartUnused` where a given part would do nothing.
  */
 export const layerWith = <const L extends Layers>(
   layers: L

@@ -1,6 +1,6 @@
+import type { ErrorCode } from "@reins/base/domain/ReinsError"
 import type { Types } from "effect"
 import { type Contract, contracts } from "./Contracts.js"
-import type { ErrorCode } from "./domain/ReinsError.js"
 
 /** The errors of every operation, as the rooms list them. No two rooms have an operation in common. */
 export const operationErrors: Types.UnionToIntersection<Contract["errors"]> = Object.assign(

@@ -1,15 +1,17 @@
+import { removeBootDirectories } from "@reins/base/base/BootDirectory"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { Executors } from "@reins/machine/executor/Executors"
+import { endProcessesOf } from "@reins/machine/executor/Orphans"
+import { SidePrograms } from "@reins/machine/executor/SidePrograms"
 import { Effect, Layer } from "effect"
-import { removeBootDirectories } from "./base/BootDirectory.js"
-import { CoreConfig } from "./base/CoreConfig.js"
 import * as Watchers from "./changes/looks/Watchers.js"
 import * as Follower from "./events/Follower.js"
 import * as Prewarming from "./execution/Prewarming.js"
-import { Executors } from "./executor/Executors.js"
-import { endProcessesOf } from "./executor/Orphans.js"
-import { SidePrograms } from "./executor/SidePrograms.js"
 import * as Worker from "./jobs/Worker.js"
+import { requireOversight } from "./Layers.js"
 import { Nodes } from "./placement/Nodes.js"
 import { followers, jobKinds, sweeps } from "./Rooms.js"
+import { SearchScopes } from "./sessions/search/SearchScopes.js"
 import * as DiskMeasure from "./upkeep/DiskMeasure.js"
 import * as Housekeeping from "./upkeep/Housekeeping.js"
 import * as IdleRelease from "./upkeep/IdleRelease.js"
@@ -57,9 +59,11 @@ const jobs = Layer.unwrapEffect(
  * PostgreSQL several processes share the work, and each takes over the jobs that another one loses.
  */
 export const worker = Layer.mergeAll(
+  Layer.effectDiscard(requireOversight),
   jobs,
   Follower.layerOf(followers),
   Watchers.layer,
+  SearchScopes.worker,
   Prewarming.layer,
   IdleRelease.layer,
   Housekeeping.layerOf(sweeps),

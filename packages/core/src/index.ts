@@ -1,12 +1,12 @@
 // The parts that most programs begin with, by one name. The ports, and the databases that a program chooses itself, are entry points of their own:
 // whoever imports this loads neither.
-export { CoreConfig } from "./base/CoreConfig.js"
+export { CoreConfig } from "@reins/base/base/CoreConfig"
+export { catchCode, type ErrorCode, ReinsError } from "@reins/base/domain/ReinsError"
 export * as Core from "./Core.js"
 export { Changesets } from "./changes/Changesets.js"
 export { Deliveries } from "./changes/Deliveries.js"
 export { MergeRequests } from "./changes/MergeRequests.js"
 export { Connections } from "./connections/Connections.js"
-export { catchCode, type ErrorCode, ReinsError } from "./domain/ReinsError.js"
 export * as Embedded from "./Embedded.js"
 export { EventFeed } from "./events/EventFeed.js"
 export { Accounts } from "./identity/Accounts.js"

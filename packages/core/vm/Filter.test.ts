@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
-import * as Bubblewrap from "@reins/core/executor/Bubblewrap"
-import { denied, judged, type Machine, newest, numberOn } from "@reins/core/executor/sandbox/Syscalls"
+import * as Bubblewrap from "@reins/machine/executor/Bubblewrap"
+import { denied, judged, type Machine, newest, numberOn } from "@reins/machine/executor/sandbox/Syscalls"
 import { shellCommand } from "@reins/testing/executor/ExecutorSuite"
 import { Chunk, Effect, Stream } from "effect"
 

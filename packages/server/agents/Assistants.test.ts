@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Reins } from "@reins/client"
-import { vouched } from "@reins/core/harness/Manifests"
+import { vouched } from "@reins/machine/harness/Manifests"
 import { testExecutor } from "@reins/testing/executor/TestExecutor"
 import { newCaller } from "@reins/testing/process/Caller"
 import { inHome, placeForFile } from "@reins/testing/process/Place"

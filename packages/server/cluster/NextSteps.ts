@@ -1,4 +1,4 @@
-import { release } from "@reins/core/base/Release"
+import { release } from "@reins/base/base/Release"
 import { contract, expand, type Step, statements } from "@reins/core/store/Step"
 import { steps as known } from "@reins/core/store/Steps"
 

@@ -1,6 +1,6 @@
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { type MessageDelta, type Reins, webhooks } from "@reins/client"
+import { type MessageDelta, Reins, webhooks } from "@reins/client"
 import { processesOf } from "@reins/testing/executor/Processes"
 import { placeForEachTest } from "@reins/testing/process/Place"
 import type { ServerProcess } from "@reins/testing/process/ServerProcess"
@@ -70,6 +70,33 @@ it("a reader of any node hears what an agent says before the log has it, whereve
   machines.command("node", "drain", owner.name, "--wait")
   // The session is on the other node with its next turn, and its readers are on this one.
   await hears(server)
+})
+
+it("a key that is revoked at one node ends its streams at every node at once, and its turn where that works", async () => {
+  const { caller, other, server, session_id } = await twoMachines(place, (caller, at, id) =>
+    assertAnswers(caller.at(at), id)
+  )
+  const { id, secret } = await caller.at(other).apiKeys.create({ name: "lost", scopes: ["read", "write"] })
+  const { turn_id } = await beginTurn(
+    new Reins({ baseUrl: server.url, apiKey: secret }),
+    session_id,
+    endlessTool(),
+    "tool.started"
+  )
+  const streams = await Promise.all(
+    [server, other].map(({ url }) =>
+      fetch(`${url}/api/sessions/${session_id}/events?max_seconds=600`, {
+        headers: { authorization: `Bearer ${secret}`, accept: "text/event-stream" }
+      })
+    )
+  )
+  await caller.at(other).apiKeys.revoke({ key_id: id })
+  for (const stream of streams) assert.match(await stream.text(), /"reason":"refused"/)
+  for await (const event of caller.at(other).sessions.stream({ session_id }))
+    if (event.turn_id === turn_id && event.type === "turn.cancelled") break
+  const turn = await caller.at(other).turns.get({ turn_id })
+  assert.deepStrictEqual([turn.state, turn.reason], ["cancelled", "access_lost"], JSON.stringify(turn))
+  await assertAnswers(caller.at(other), session_id)
 })
 
 /** Takes webhooks, and says what came in what order. */

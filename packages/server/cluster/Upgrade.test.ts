@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { release } from "@reins/core/base/Release"
+import { release } from "@reins/base/base/Release"
 import { newKey } from "@reins/testing/process/Caller"
 import { placeForEachTest } from "@reins/testing/process/Place"
 import {

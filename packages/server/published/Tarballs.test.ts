@@ -35,7 +35,8 @@ describe.each(Object.entries(packed))("@reins/%s, packed", (name, { tarball, unp
       assert.include(["LICENSE", "README.md", "console", "dist", "lib", "manifests", "package.json"], folder)
     assert.deepStrictEqual(
       files.filter(
-        (file) => !/\.(js|cjs|json|d\.c?ts)$|^(README\.md|LICENSE)$|^console\/.+\.(html|css|svg)$/.test(file)
+        (file) =>
+          !/\.(js|cjs|json|d\.c?ts)$|^(README\.md|LICENSE)$|^console\/.+\.(html|css|svg)$|^dist\/empty\.db$/.test(file)
       ),
       []
     )

@@ -1,4 +1,4 @@
-import { type BlobAddress, blobAddress } from "@reins/core/base/BlobAddress"
+import { type BlobAddress, blobAddress } from "@reins/base/base/BlobAddress"
 
 /** The store of blobs that a setting names, or the sentence that says why it cannot be used, which never quotes the setting. */
 export const blobSetting = (

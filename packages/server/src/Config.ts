@@ -1,13 +1,14 @@
 import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
-import type { AgentLimits } from "@reins/core/base/AgentLimits"
-import type { BlobAddress } from "@reins/core/base/BlobAddress"
-import type { BuiltInExecutor } from "@reins/core/base/CoreConfig"
-import type { CoreLimits } from "@reins/core/base/CoreLimits"
-import type { Egress } from "@reins/core/base/Egress"
-import { fn } from "@reins/core/base/Traced"
+import type { AgentLimits } from "@reins/base/base/AgentLimits"
+import type { BlobAddress } from "@reins/base/base/BlobAddress"
+import type { BuiltInExecutor } from "@reins/base/base/CoreConfig"
+import type { CoreLimits } from "@reins/base/base/CoreLimits"
+import type { Egress } from "@reins/base/base/Egress"
+import { fn } from "@reins/base/base/Traced"
 import { defaultLeaseSeconds } from "@reins/core/placement/LeaseTimes"
 import type { NodeRole } from "@reins/core/placement/Nodes"
+import { severalHosts } from "@reins/core/store/PgHosts"
 import { Data, Effect, LogLevel, ParseResult, Redacted, Schema } from "effect"
 import { fields, flagOf, type Given, type SettingName, Settings } from "./ConfigFields.js"
 import { isShareable } from "./SettingValues.js"
@@ -189,7 +190,7 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
 /** A URL with which paths are joined, so that no link has two slashes. */
 const withoutSlashes = (text: string): URL => {
   const url = new URL(text)
-  url.pathname = url.pathname.replace(/\/+$/, "")
+  url.pathname = url.pathname.replace(/(?<!\/)\/+$/, "")
   return url
 }
 
@@ -340,9 +341,12 @@ const texts = Effect.map(
 
 const invalid = Effect.fnUntraced(function* (issue: ParseResult.ParseIssue) {
   const expected = yield* texts
-  const wrong = new Set(ParseResult.ArrayFormatter.formatIssueSync(issue).map(({ path }) => String(path[0])))
+  const issues = ParseResult.ArrayFormatter.formatIssueSync(issue)
+  const wrong = new Set(issues.map(({ path }) => String(path[0])))
   const problems = [...wrong].map((name) => {
     const known = names.find((each) => each === name)
+    const told = issues.find(({ message, path }) => path[0] === name && message === severalHosts)
+    if (told !== undefined) return told.message
     return known === undefined
       ? `There is no setting "${name}". There are: ${names.join(", ")}.`
       : `The setting "${name}" has to be ${expected[known]} (--${flagOf(known)}, REINS_${name.toUpperCase()} or reins.json).`

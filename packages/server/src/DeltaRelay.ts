@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { SessionId } from "@reins/core/domain/Ids"
-import { MessageDelta } from "@reins/core/domain/MessageDelta"
-import { notFound } from "@reins/core/domain/ReinsError"
+import { SessionId } from "@reins/base/domain/Ids"
+import { MessageDelta } from "@reins/base/domain/MessageDelta"
+import { notFound } from "@reins/base/domain/ReinsError"
+import { KeyRing } from "@reins/base/secrets/KeyRing"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { Nodes } from "@reins/core/placement/Nodes"
 import { Placements } from "@reins/core/placement/Placements"
-import { KeyRing } from "@reins/core/secrets/KeyRing"
 import { Bell, sessionTopic } from "@reins/core/store/Bell"
 import { Journal } from "@reins/core/store/Journal"
 import * as Loop from "@reins/core/store/Loop"
@@ -14,7 +14,7 @@ import type { Exchange } from "./http/Exchange.js"
 import { away } from "./http/middleware/Forward.js"
 import { sealOf } from "./http/middleware/ForwardSeal.js"
 import { requestToNode } from "./http/middleware/NodeRequest.js"
-import { Reply } from "./http/Reply.js"
+import { headerLines, Reply } from "./http/Reply.js"
 import type { Route } from "./http/Route.js"
 import { Shutdown, shuttingDown } from "./Shutdown.js"
 
@@ -224,13 +224,13 @@ const telling = Effect.fnUntraced(function* (departures: Departures) {
 
   const isSession = Schema.is(SessionId)
   const answer: Route["answer"] = Effect.fnUntraced(function* (exchange, { session_id: sessionId }) {
-    const { headers, response } = exchange
+    const { response } = exchange
     if (!isSession(sessionId) || !isFromNode(exchange, yield* Clock.currentTimeMillis)) return yield* notFound()
     if (yield* shutdown.hasBegun) return yield* shuttingDown
     const departed = yield* departures.latch(sessionId)
     const place = yield* placements.at(sessionId)
     if (place.kind !== "here" || !nodes.holds()) return yield* away("moved")
-    response.writeHead(200, { ...headers, "content-type": "application/x-ndjson", connection: "close" })
+    response.writeHead(200, headerLines(exchange, { "content-type": "application/x-ndjson", connection: "close" }))
     response.flushHeaders()
     yield* Effect.raceAll([tell(sessionId, response), departed.await, shutdown.begun])
     response.end()

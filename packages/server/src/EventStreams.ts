@@ -1,8 +1,8 @@
-import { fn } from "@reins/core/base/Traced"
-import { SessionId } from "@reins/core/domain/Ids"
-import { keyOf, type Principal } from "@reins/core/domain/Principal"
-import { ReinsError } from "@reins/core/domain/ReinsError"
-import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { fn } from "@reins/base/base/Traced"
+import { SessionId } from "@reins/base/domain/Ids"
+import { keyOf, type Principal } from "@reins/base/domain/Principal"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import type { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { parseEventTypes, parseWorkspaceTypes } from "@reins/core/Events"
 import type { Subscription } from "@reins/core/events/Audiences"
 import { EventFeed } from "@reins/core/events/EventFeed"
@@ -12,6 +12,7 @@ import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
 import { WorkspaceFeed } from "@reins/core/events/WorkspaceFeed"
 import type { TakeSeat } from "@reins/core/placement/cluster/StreamSeats"
 import { Nodes } from "@reins/core/placement/Nodes"
+import { accessTopic, Bell } from "@reins/core/store/Bell"
 import { Context, Deferred, Duration, Effect, Layer, Schedule, type Scope } from "effect"
 import { openStreams } from "./Figures.js"
 import type { Exchange } from "./http/Exchange.js"
@@ -25,7 +26,7 @@ import { type EndReason, StreamWriter } from "./StreamWriter.js"
 export interface StreamOptions {
   /** The most streams of one principal on one session, or on one workspace, at a time; null for any number. */
   readonly perSession: number | null
-  /** The time between two beats of a stream. The access of its caller is looked at again as often. */
+  /** The time between two beats of a stream. The access of its caller is looked at again as often, in case that no ring has told of its loss. */
   readonly heartbeat: Duration.DurationInput
   /** The time that a client may leave the bytes of its stream unread. */
   readonly patience: Duration.DurationInput
@@ -74,6 +75,7 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
         const workspaceFeed = yield* WorkspaceFeed
         const streams: Streams = {
           options,
+          bell: yield* Bell,
           authentication: yield* Authentication,
           shutdown: yield* Shutdown,
           takeSeat: yield* streamSeats,
@@ -184,6 +186,7 @@ const labelOf = (text: string | undefined) => {
 /** The streams of this process, and the services that they need. */
 interface Streams {
   readonly options: StreamOptions
+  readonly bell: Bell["Type"]
   readonly authentication: Authentication["Type"]
   readonly shutdown: Shutdown["Type"]
   /** Takes one of the seats that a principal has on a log. */
@@ -202,6 +205,7 @@ const stream = Effect.fnUntraced(function* (
   source: Source
 ) {
   const { open, options, shutdown } = streams
+  const rung = yield* rings(streams.bell, accessTopic(principal.accountId))
   const after = yield* cursorOf(exchange, source.query.after)
   yield* takeSeat(streams, source, principal)
   const ended = yield* Deferred.make<EndReason>()
@@ -225,12 +229,12 @@ const stream = Effect.fnUntraced(function* (
     Effect.sync(() => writer.heartbeat())
   )
   // The rights of credentials can change while they are used, and a stream must not outlive them. Beats do not wait for this check.
-  yield* inEachHeartbeat(
-    streams,
-    Effect.flatMap(mayReadOn(streams, exchange, source, subscription.cursor), (mayRead) =>
-      Effect.sync(() => mayRead || end("refused"))
-    )
+  const check = Effect.flatMap(mayReadOn(streams, exchange, source, subscription.cursor), (mayRead) =>
+    Effect.sync(() => mayRead || end("refused"))
   )
+  yield* inEachHeartbeat(streams, check)
+  // Closed before the look, so that a ring during it is not missed.
+  yield* Effect.forkScoped(Effect.forever(rung.await.pipe(Effect.zipRight(rung.close), Effect.zipRight(check))))
   const reason = yield* Effect.timeoutTo(Deferred.await(ended), {
     duration: Duration.seconds(clamp(source.query.max_seconds)),
     onSuccess: (given): EndReason => given,
@@ -255,6 +259,17 @@ const inEachHeartbeat = ({ opened, options }: Streams, effect: Effect.Effect<unk
   const firstMs = (intervalMs * ((opened % turns) + 1)) / turns
   return Effect.forkScoped(Effect.delay(Effect.repeat(effect, Schedule.spaced(intervalMs)), firstMs))
 }
+
+/** Opens at each ring of a topic, until the scope closes. */
+const rings = (bell: Bell["Type"], topic: string) =>
+  Effect.gen(function* () {
+    const rung = yield* Effect.makeLatch(false)
+    yield* Effect.acquireRelease(
+      Effect.sync(() => bell.listen(topic, () => rung.unsafeOpen())),
+      (stop) => Effect.sync(stop)
+    )
+    return rung
+  })
 
 /** False when the caller of a stream would be refused now. True when that cannot be determined. */
 const mayReadOn = Effect.fnUntraced(

@@ -1,4 +1,4 @@
-import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
 import { Duration, Effect, Layer } from "effect"
 import { EventStreams } from "./EventStreams.js"
 import { consoleRoutes } from "./http/ConsoleRoutes.js"

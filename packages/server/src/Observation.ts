@@ -1,5 +1,5 @@
-import { type Observations, Observer } from "@reins/core/base/Observer"
-import { toMillis } from "@reins/core/domain/Timestamp"
+import { type Observations, Observer } from "@reins/base/base/Observer"
+import { toMillis } from "@reins/base/domain/Timestamp"
 import { Effect, Layer } from "effect"
 import * as Figures from "./Figures.js"
 

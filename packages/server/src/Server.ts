@@ -1,6 +1,6 @@
 import { createServer, type Server as NodeServer } from "node:http"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
-import { limited } from "@reins/core/base/Limited"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { limited } from "@reins/base/base/Limited"
 import { Clock, Context, type Duration, Effect, Layer } from "effect"
 import { takeUpgrades } from "./http/doors/Upgrades.js"
 import { listener } from "./http/Listener.js"

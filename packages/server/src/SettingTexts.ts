@@ -5,7 +5,7 @@ export const expected: Readonly<Record<SettingName, string>> = {
   host: "a host name or an address to listen on, without a scheme or a port",
   port: "a port from 0 to 65535",
   data_dir: "a directory, by a path without ~ or variables of a shell",
-  database_url: "a postgres:// URL, with /, @, : and # in its password as %2F, %40, %3A and %23",
+  database_url: "a postgres:// URL of one host, with /, @, : and # in its password as %2F, %40, %3A and %23",
   database_connections: "a number from 2 to 1000",
   node: "a name of lower-case letters, digits, dots and dashes, at most 63",
   node_address: "an http or https URL without credentials and query",

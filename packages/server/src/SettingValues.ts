@@ -1,9 +1,10 @@
 import { realpathSync, statSync } from "node:fs"
 import { isIP } from "node:net"
 import { relative, sep } from "node:path"
-import { builtInExecutors } from "@reins/core/base/CoreConfig"
-import { isAllowedHost } from "@reins/core/outbound/Address"
+import { builtInExecutors } from "@reins/base/base/CoreConfig"
 import { vapidKeysOf } from "@reins/core/push/VapidKeys"
+import { namesSeveralHosts, severalHosts } from "@reins/core/store/PgHosts"
+import { isAllowedHost } from "@reins/machine/outbound/Address"
 import { Schema } from "effect"
 import { isNetwork } from "./http/ClientAddress.js"
 
@@ -65,6 +66,7 @@ export const PushKey = Schema.String.pipe(
 /** The URL of a PostgreSQL database. Its host may be absent, or in the query, for a socket. */
 export const PostgresUrl = Schema.String.pipe(
   Schema.filter((text) => {
+    if (/^postgres(?:ql)?:/.test(text) && namesSeveralHosts(text)) return severalHosts
     const url = plainUrl(text) ?? plainUrl(text.replace(/@\//, "@socket/"))
     return url !== undefined && /^postgres(?:ql)?:$/.test(url.protocol) && /^(?:\/[^/]*)?$/.test(url.pathname)
   })

@@ -1,4 +1,4 @@
-import { ReinsError } from "@reins/core/domain/ReinsError"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Context, Deferred, Effect, Layer } from "effect"
 import type { Exchange } from "./http/Exchange.js"
 import { errorReply } from "./http/middleware/ErrorEnvelope.js"

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import type { IncomingMessage, Server as NodeServer, ServerResponse } from "node:http"
 import { connect, Server as NetServer, Socket } from "node:net"
 import type { Duplex } from "node:stream"
-import { turnOfTheLoop } from "@reins/core/base/EventLoop"
+import { turnOfTheLoop } from "@reins/base/base/EventLoop"
 import { Effect } from "effect"
 import { answerUnreadable } from "./http/Unreadable.js"
 

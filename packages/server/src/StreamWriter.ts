@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http"
 import { frameBytes, type Sink } from "@reins/core/events/Audience"
 import type { Exchange } from "./http/Exchange.js"
+import { headerLines } from "./http/Reply.js"
 
 /** The reason that a stream ends. It is `refused` when its caller may no longer read, as the answer to the next request says. */
 export type EndReason = "max_seconds" | "shutdown" | "slow_consumer" | "refused"
@@ -39,14 +40,14 @@ export class StreamWriter {
   /** The first bytes go out at once, so that a client knows that it is connected. */
   open(exchange: Exchange, subscription: { readonly watermark: number; readonly resume: () => void }): void {
     this.resume = subscription.resume
-    this.response.writeHead(200, {
-      ...exchange.headers,
+    const own = {
       "content-type": "text/event-stream",
       "cache-control": "no-cache, no-transform",
       // A client that comes back needs a new connection: this one leads to a server that may be stopping, or was cut for not being read.
       connection: "close",
       "x-accel-buffering": "no"
-    })
+    }
+    this.response.writeHead(200, headerLines(exchange, own))
     this.response.write(`retry: 2000\n: watermark ${subscription.watermark}\n\n`)
     subscription.resume()
   }

@@ -1,12 +1,15 @@
 #!/usr/bin/env node
-import { existsSync, readFileSync } from "node:fs"
-import { createRequire } from "node:module"
+import { writeSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import { Script } from "node:vm"
-import { hostRefusal } from "@reins/core/base/HostRefusal"
+import { setFlagsFromString } from "node:v8"
+import { hostRefusal } from "@reins/base/base/HostRefusal"
+import { loaderOf } from "./Chunks.js"
+import { startFlag } from "./CompiledCode.js"
 
-/** The build puts the name of the bundled program here. It holds a hash, so that compiled code of another build is never taken for its own. */
+/** The build puts the name of the first chunk here. It holds a hash, so that compiled code of another build is never taken for its own. */
 declare const PROGRAM_FILE: string
+/** The build puts the version of the server here. */
+declare const RELEASE: string
 
 const refusal = hostRefusal(process.platform, process.versions.node)
 if (refusal !== null) {
@@ -14,22 +17,17 @@ if (refusal !== null) {
   process.exit(1)
 }
 
-const file = fileURLToPath(new URL(PROGRAM_FILE, import.meta.url))
-const require = createRequire(file)
+/** Answers `reins --version` without a program. False for other words, and where the answer cannot be written, which the program explains. */
+const tellsVersion = (words: ReadonlyArray<string>): boolean => {
+  if (words.length !== 1 || (words[0] !== "--version" && words[0] !== "-v")) return false
+  try {
+    return writeSync(process.stdout.fd, `${RELEASE}\n`) > 0
+  } catch {
+    return false
+  }
+}
 
-/** The bundled `Program.ts` as one function, which gets the way to load the code outside of the bundle. */
-type Program = (require: NodeJS.Require) => void
+// V8 takes compiled code only with the flags that it was compiled with, so all commands have this one. The server takes it back once it is ready.
+setFlagsFromString(startFlag)
 
-/**
- * The compiled code of the build, which saves compiling at the start. V8 accepts only code of its own version and settings, and otherwise
- * compiles the source.
- */
-const fromCompiled = (): Program =>
-  new Script(readFileSync(file, "latin1"), {
-    filename: file,
-    ...(existsSync(`${file}.compiled`) && { cachedData: readFileSync(`${file}.compiled`) })
-  }).runInThisContext()
-
-// Node reads source maps for modules only.
-const program: Program = process.sourceMapsEnabled ? require(file) : fromCompiled()
-program(require)
+if (!tellsVersion(process.argv.slice(2))) loaderOf(fileURLToPath(new URL(".", import.meta.url)))(PROGRAM_FILE)

@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { load } from "@reins/server/Config"
 import { coreConfigOf } from "@reins/server/cli/operator/Installation"
 import { describe as shown } from "@reins/server/cli/operator/ShowConfig"
-import { Effect } from "effect"
+import { Effect, Either } from "effect"
 
 const directory = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-config-"))),
@@ -139,6 +139,39 @@ describe("the configuration", () => {
       const { problem } = yield* Effect.flip(load({}, environment, here))
       for (const name of ["port", "smtp_url", "database_url", "public_url"]) assert.include(problem, `"${name}"`)
       assert.notInclude(problem, "canary")
+    })
+  )
+
+  it.scoped("says that a database URL names several hosts, and takes commas elsewhere in it", () =>
+    Effect.gen(function* () {
+      const here = yield* directory
+      const problemOf = (REINS_DATABASE_URL: string) =>
+        Effect.map(Effect.either(load({}, { REINS_DATABASE_URL }, here)), (loaded) =>
+          Either.isLeft(loaded) ? loaded.left.problem : undefined
+        )
+      for (const several of [
+        "postgres://u:canary@one.example,two.example/reins",
+        "postgresql://u:canary@one:5432,two:5433/reins?target_session_attrs=read-write",
+        "postgres://u:canary@[::1],[::2]/reins",
+        "postgres://u:canary@one%2Ctwo/reins",
+        "postgres:///reins?host=one,two",
+        "postgres://one/reins?host=one%2Ctwo",
+        "postgres://one/reins?port=5432,5433",
+        "postgres://u:canary@one,/reins"
+      ]) {
+        const problem = yield* problemOf(several)
+        assert.match(problem ?? "", /^REINS_DATABASE_URL names several hosts/, several)
+        assert.notInclude(problem, "canary")
+      }
+      for (const one of [
+        "postgres://u:a,b@one:5432/reins",
+        "postgres://u:a%2Cb@[::1]:5432/reins",
+        "postgres://one/re,ins",
+        "postgres:///reins?host=/var/run/postgresql",
+        "postgres://one/reins?options=-c%20search_path%3Da,b",
+        "postgres://u@/reins"
+      ])
+        assert.strictEqual(yield* problemOf(one), undefined, one)
     })
   )
 

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto"
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { defaultLimits } from "@reins/core/base/CoreLimits"
-import { UploadId } from "@reins/core/domain/Ids"
+import { defaultLimits } from "@reins/base/base/CoreLimits"
+import { UploadId } from "@reins/base/domain/Ids"
 import { Effect, Layer, Schema } from "effect"
 import { Target } from "./FilesTarget.js"
 import { Caller, change, codeOf, send, service } from "./Service.js"
@@ -11,7 +11,7 @@ import { newSession } from "./Sessions.js"
 
 const withTarget = Target.layer.pipe(Layer.provideMerge(service()))
 
-layer(withTarget, { excludeTestServices: true, timeout: "60 seconds" })("files over HTTP", (it) => {
+layer(withTarget, { excludeTestServices: true })("files over HTTP", (it) => {
   it.effect("an upload is answered with what can be listed and read again", () =>
     Effect.gen(function* () {
       const { bearer: headers } = yield* Caller

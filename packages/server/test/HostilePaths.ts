@@ -1,5 +1,8 @@
-/** Spellings of "up", of a repository's directory and of places elsewhere, each put into several shapes. */
-export const hostilePaths: ReadonlyArray<string> = (() => {
+/**
+ * Spellings of "up", of a repository's directory and of places elsewhere. `first` has each spelling in one shape, and `others` has the other
+ * shapes.
+ */
+export const hostilePaths: { readonly first: ReadonlyArray<string>; readonly others: ReadonlyArray<string> } = (() => {
   const ups = [
     "..",
     "../..",
@@ -33,7 +36,8 @@ export const hostilePaths: ReadonlyArray<string> = (() => {
     "\ud800.."
   ]
   const targets = ["outside/secret", "outside", "etc/passwd", "workspace/dir/inside.txt", "trusted.git/HEAD", ""]
-  const climbing = ups.flatMap((up) => targets.map((target) => (target === "" ? up : `${up}/${target}`)))
+  const upTo = (up: string, target = "") => (target === "" ? up : `${up}/${target}`)
+  const climbing = ups.flatMap((up) => targets.map((target) => upTo(up, target)))
   const absolute = [
     "/etc/passwd",
     "//etc/passwd",
@@ -120,7 +124,15 @@ export const hostilePaths: ReadonlyArray<string> = (() => {
     "dir/link/secret"
   ]
   const wrapped = [...climbing.slice(0, 120)].flatMap((path) => [encodeURIComponent(wellFormed(path)), `dir/${path}`])
-  return [...new Set([...climbing, ...absolute, ...repositories, ...strange, ...wrapped])].filter((path) => path !== "")
+  const first = new Set([
+    ...ups.map((up, index) => upTo(up, targets[index % targets.length])),
+    ...absolute,
+    ...gits.flatMap((git, index) => [`${git}${inGit[index % inGit.length]}`, `dir/${git}`]),
+    ...strange,
+    ...wrapped.filter((_, index) => index % 8 < 2)
+  ])
+  const others = new Set([...climbing, ...repositories, ...wrapped].filter((path) => !first.has(path)))
+  return { first: [...first], others: [...others] }
 })()
 
 export function wellFormed(text: string): string {

@@ -1,13 +1,15 @@
 import { spawnSync } from "node:child_process"
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import { compiledFor, startFlag } from "@reins/server/CompiledCode"
 import { killServers, published } from "@reins/testing/process/ServerProcess"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { coverageOf, modulesIn, type Scripts } from "./Coverage.js"
+import { chunksIn, coverageOf, coverageOfCommand, modulesIn, type Scripts } from "./Coverage.js"
 
 const dist = dirname(published)
-const program = join(dist, readdirSync(dist).find((name) => name.endsWith(".cjs")) ?? "")
+/** The chunk that only a server loads. */
+const program = join(dist, readdirSync(dist).find((name) => /^start-[\w-]+\.cjs$/.test(name)) ?? "")
 
 let directory = ""
 /** The scripts that V8 has run in a server that became ready and was stopped. */
@@ -23,14 +25,28 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-const modules = (run: boolean) => modulesIn(scripts, run)
+const bytesRead = (of: Scripts): number => chunksIn(of).reduce((sum, file) => sum + statSync(file).size, 0)
+
+describe("a command of a client reads no server", () => {
+  it.each([
+    [["--version"], 0, 0],
+    [["help"], 0.5, 0.75],
+    [["run", "--help"], 0.75, 1.4],
+    [["acp"], 0.75, 1.55],
+    [["mcp"], 0.75, 1.9]
+  ])("%j reads chunks of %d to %d MB", (words, least, most) => {
+    const megabytes = bytesRead(coverageOfCommand(directory, words)) / 1_000_000
+    assert.isAtLeast(megabytes, least)
+    assert.isAtMost(megabytes, most)
+  })
+})
 
 describe("a server that starts loads only what it needs to become ready", () => {
-  it("runs modules of less than 2.9 MB", () => {
-    const bytes = modules(true).reduce((sum, { ranges: [range] }) => sum + range.endOffset - range.startOffset, 0)
+  it("reads chunks of less than 3.05 MB", () => {
+    const bytes = bytesRead(scripts)
     // All of them were found: the services of the core alone have more than this.
-    assert.isAbove(bytes, 500_000)
-    assert.isBelow(bytes, 2_900_000)
+    assert.isAbove(bytes, 1_500_000)
+    assert.isBelow(bytes, 3_050_000)
   })
 
   it("leaves the PostgreSQL driver to an installation on PostgreSQL", () => {
@@ -57,15 +73,15 @@ describe("a server that starts loads only what it needs to become ready", () => 
     ["what asks a person", "node_modules/@clack/"],
     ["what shows progress", "node_modules/ora/"],
     ["the judge of new passwords", "node_modules/@zxcvbn-ts/"],
-    ["the table of media types", "packages/core/node_modules/mime/"],
+    ["the table of media types", "packages/machine/node_modules/mime/"],
     ["what writes /metrics", "node_modules/prom-client/"],
     ["what several machines need", "packages/core/src/placement/cluster/"],
     ["the way of requests to other machines", "packages/server/src/http/middleware/Forward"],
     ["what takes snapshots of sessions", "packages/core/src/worktrees/snapshots/KeptSnapshots.ts"],
-    ["what makes them of files", "packages/core/src/bench/snapshots/SealHere.ts"],
-    ["what speaks to agents", "packages/core/src/harness/acp/AcpOpening.ts"],
-    ["containers", "packages/core/src/executor/Container.ts"],
-    ["the sandbox, where agents run without it", "packages/core/src/executor/Bubblewrap.ts"],
+    ["what makes them of files", "packages/machine/src/bench/snapshots/SealHere.ts"],
+    ["what speaks to agents", "packages/machine/src/harness/acp/AcpOpening.ts"],
+    ["containers", "packages/machine/src/executor/Container.ts"],
+    ["the sandbox, where agents run without it", "packages/machine/src/executor/Bubblewrap.ts"],
     ["the stores of blobs", "packages/core/src/store/Blobs.ts"],
     ["the door of editors", "packages/server/src/doors/acp/"],
     ["what speaks WebSocket", "node_modules/ws/"],
@@ -74,22 +90,23 @@ describe("a server that starts loads only what it needs to become ready", () => 
     ["what signs requests for S3", "node_modules/aws4fetch/"],
     ["the export over OTLP", "node_modules/@effect/opentelemetry/"]
   ])("leaves %s to those who use it", (_, path) => {
-    const within = (run: boolean) => modules(run).filter(({ functionName }) => functionName.startsWith(path))
+    const within = (run: boolean) => modulesIn(scripts, run).filter((name) => name.startsWith(path))
     assert.isEmpty(within(true))
-    // A long line of the program is broken anywhere.
-    assert.include(readFileSync(program, "latin1").replaceAll("\\\n", ""), `"${path}`)
+    assert.isNotEmpty(within(false))
   })
 })
 
 describe("the program that the build has compiled", () => {
   /** Tells in a process of its own, as the flags of this one are not those of a server. */
-  const isRejected = (compiled: string) =>
+  const isRejected = (compiled: string, flags: ReadonlyArray<string> = []) =>
     spawnSync(
       process.execPath,
       [
+        ...flags,
         "--print",
-        `const [source, cachedData] = process.argv.slice(1).map((file) => fs.readFileSync(file));
-         new vm.Script(source.latin1Slice(), { cachedData }).cachedDataRejected`,
+        `v8.setFlagsFromString("${startFlag}");
+         const [source, cachedData] = process.argv.slice(1).map((file) => fs.readFileSync(file));
+         new vm.Script(module.constructor.wrap(source.latin1Slice()), { cachedData }).cachedDataRejected`,
         program,
         compiled
       ],
@@ -98,6 +115,16 @@ describe("the program that the build has compiled", () => {
 
   it("is taken by this Node in the place of its source", () => {
     assert.strictEqual(isRejected(`${program}.compiled`), "false")
+  })
+
+  it.each([
+    ["the unit of systemd", "reins.service", /^ExecStart=\S*node (.*?) \S*main\.js/m],
+    ["the container", "Dockerfile", /^ENTRYPOINT \[.*"node", (.*?), "\S*main\.js"\]/m]
+  ])("is taken with the flags of %s", (_, name, pattern) => {
+    const text = readFileSync(join(import.meta.dirname, "../../../deploy", name), "utf8")
+    const flags = (pattern.exec(text)?.[1] ?? assert.fail("no flags")).split(/[ ,"]+/).filter((flag) => flag !== "")
+    assert.isNotEmpty(flags)
+    assert.strictEqual(isRejected(compiledFor(program, flags), flags), "false", flags.join(" "))
   })
 
   it("is refused when it is something else, so that the source is compiled", () => {

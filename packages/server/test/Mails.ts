@@ -1,4 +1,4 @@
-import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
 import * as Core from "@reins/core/Core"
 import type { Config } from "@reins/server/Config"
 import * as Outbox from "@reins/testing/process/Outbox"

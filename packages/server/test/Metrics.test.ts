@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { SessionId } from "@reins/core/domain/Ids"
+import { SessionId } from "@reins/base/domain/Ids"
 import { Journal } from "@reins/core/store/Journal"
 import { Snapshots } from "@reins/core/worktrees/snapshots/Snapshots"
 import { aMoment } from "@reins/testing/process/Waiting"

@@ -16,6 +16,7 @@ import { Webhooks } from "@reins/core/webhooks/Webhooks"
 import { HttpServer, Observation } from "@reins/server"
 import { localServer } from "@reins/testing/connections/LocalServer"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
+import { within } from "@reins/testing/MachineTime"
 import { Context, Effect, Exit, HashMap, Layer, Logger, Stream } from "effect"
 import { script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 import { send } from "./Service.js"
@@ -86,7 +87,7 @@ const until = (sessionId: string, ...types: ReadonlyArray<string>) =>
     yield* feed.stream(principal, sessionId, { after: 0 }).pipe(
       Stream.takeUntil(({ type }) => types.includes(type)),
       Stream.runDrain,
-      Effect.timeout("60 seconds")
+      within(60)
     )
   })
 
@@ -115,7 +116,7 @@ const sample = (text: string, name: string, labels: Line = {}): number =>
 
 const page = Effect.map(send("GET", "/metrics"), ({ text }) => text)
 
-layer(served, { excludeTestServices: true, timeout: "60 seconds" })("what has come to an end", (it) => {
+layer(served, { excludeTestServices: true })("what has come to an end", (it) => {
   it.effect("of a turn, its delivery and their jobs has a line and is counted", () =>
     Effect.gen(function* () {
       const before = yield* page

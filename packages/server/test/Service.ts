@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import type { Scope } from "@reins/core/domain/Scope"
+import type { Scope } from "@reins/base/domain/Scope"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { PasswordCost } from "@reins/core/identity/Passwords"
@@ -11,6 +11,7 @@ import * as Installation from "@reins/server/cli/operator/Installation"
 import { serverLayer } from "@reins/server/cli/operator/Serve"
 import { Server } from "@reins/server/Server"
 import { testExecutor } from "@reins/testing/executor/TestExecutor"
+import { onFreshDatabase } from "@reins/testing/store/FreshDatabase"
 import { Context, Effect, Layer, Logger, Redacted } from "effect"
 
 export const password = "a quiet heron at noon"
@@ -54,11 +55,16 @@ const temporaryConfig = Effect.gen(function* () {
   return yield* load(given, {}, directory)
 })
 
+const installationOf = (config: Config) =>
+  config.databaseUrl === undefined
+    ? onFreshDatabase(config.dataDir, Installation.layer(config))
+    : Installation.layer(config)
+
 export const quiet = Logger.remove(Logger.defaultLogger)
 
 /** The core alone. */
 export const core = () =>
-  Layer.provide(Layer.unwrapScoped(Effect.map(temporaryConfig, Installation.layer)), [quiet, PasswordCost.layerTest])
+  Layer.provide(Layer.unwrapScoped(Effect.map(temporaryConfig, installationOf)), [quiet, PasswordCost.layerTest])
 
 /** The whole service, for as long as the layer lives. */
 export const service = (change: Partial<Config> = {}, logs: Layer.Layer<never> = quiet) =>
@@ -67,7 +73,7 @@ export const service = (change: Partial<Config> = {}, logs: Layer.Layer<never> =
       const config = { ...given, ...change }
       return Caller.layer.pipe(
         Layer.provideMerge(serverLayer(config, { notice: 0 })),
-        Layer.provideMerge(Installation.layer(config))
+        Layer.provideMerge(installationOf(config))
       )
     })
   ).pipe(Layer.provide([logs, PasswordCost.layerTest]))

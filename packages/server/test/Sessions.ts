@@ -1,5 +1,5 @@
-import type { NewEvent } from "@reins/core/domain/Event"
-import { SessionId, type TurnId } from "@reins/core/domain/Ids"
+import type { NewEvent } from "@reins/base/domain/Event"
+import { SessionId, type TurnId } from "@reins/base/domain/Ids"
 import { Journal } from "@reins/core/store/Journal"
 import { Server } from "@reins/server/Server"
 import { type Block, blockReader } from "@reins/testing/process/Blocks"

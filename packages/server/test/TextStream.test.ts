@@ -13,7 +13,7 @@ const serving = (texts: Stream.Stream<string, string>) =>
   Effect.gen(function* () {
     let fiber: Fiber.RuntimeFiber<unknown> | undefined
     const answer = (request: IncomingMessage, response: ServerResponse) => {
-      const exchange = new Exchange(request, response, (peer) => peer, { "x-common": "yes" }, new InProcess(answer))
+      const exchange = new Exchange(request, response, (peer) => peer, ["x-common", "yes"], new InProcess(answer))
       fiber = Effect.runFork(writeTexts(exchange, texts, { "content-type": "text/plain" }))
       // As the listener does.
       response.once("close", () => {

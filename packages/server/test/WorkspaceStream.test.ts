@@ -1,6 +1,6 @@
 import { connect } from "node:net"
 import { assert, layer } from "@effect/vitest"
-import { WorkspaceId } from "@reins/core/domain/Ids"
+import { WorkspaceId } from "@reins/base/domain/Ids"
 import { Database } from "@reins/core/store/Database"
 import { streamDefaults } from "@reins/server/EventStreams"
 import { Server } from "@reins/server/Server"

@@ -1,4 +1,4 @@
-import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import type { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { ParseResult } from "effect"
 
 /** Each fault of a refused request: its place and its message. */

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { basename, join } from "node:path"
+import { packagesOfCore } from "@reins/testing/Sources"
 import { assert, it } from "vitest"
 
 const root = join(import.meta.dirname, "../../..")
@@ -19,7 +20,7 @@ const [, rooms = "", chaos = ""] = readFileSync(join(root, "docs/testing.md"), "
 it("docs/testing.md lists the tests of every folder, in the section that has its name", () => {
   const listed = rooms.split("\n### ").flatMap((section) => {
     const folder = /^`(.+?)`/.exec(section)?.[1] ?? ""
-    return [...section.matchAll(/^\| `([\w/-]+)` \|/gm)].map(([, name]) => `${folder}/${name}.test.ts`)
+    return [...section.matchAll(/^\| `([\w/.-]+)` \|/gm)].map(([, name]) => `${folder}/${name}.test.ts`)
   })
   const files = [...testsBelow("packages"), ...testsBelow("examples")].filter((path) => !path.includes("/chaos/"))
   assert.sameMembers(listed, files)
@@ -41,9 +42,9 @@ it("docs/architecture.md has the floors that the lint rule holds, and the rule h
     else told.push([room])
   }
   assert.deepStrictEqual(told, held)
-  const rooms = readdirSync(join(root, "packages/core/src"), { withFileTypes: true }).filter((each) =>
-    each.isDirectory()
-  )
+  const rooms = packagesOfCore
+    .flatMap((name) => readdirSync(join(root, "packages", name, "src"), { withFileTypes: true }))
+    .filter((each) => each.isDirectory())
   assert.sameMembers(
     rooms.map(({ name }) => name),
     held.flat()

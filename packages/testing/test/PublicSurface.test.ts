@@ -62,8 +62,10 @@ const undocumentedIn = (file: string, names?: ReadonlySet<string>): ReadonlyArra
   return source.statements.flatMap((statement) => {
     if (ts.isExportDeclaration(statement)) {
       const from = statement.moduleSpecifier?.getText().slice(1, -1) ?? ""
-      if (!from.startsWith(".")) return []
-      return undocumentedIn(join(dirname(file), from.replace(/\.js$/, ".ts")), namesIn(statement))
+      const taken = from.startsWith(".")
+        ? join(dirname(file), from.replace(/\.js$/, ".ts"))
+        : from.replace(/^@reins\/(base|machine)\/(.*)$/, "packages/$1/src/$2.ts")
+      return taken === from ? [] : undocumentedIn(taken, namesIn(statement))
     }
     if (!has(statement, ts.SyntaxKind.ExportKeyword) || names?.has(nameOf(statement)) === false) return []
     // A type beside the schema of its name.

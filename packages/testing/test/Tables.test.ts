@@ -4,7 +4,7 @@ import ts from "typescript"
 import { assert, it } from "vitest"
 
 const source = join(import.meta.dirname, "../../core/src")
-const others = ["server", "client"].map((name) => join(import.meta.dirname, "../..", name, "src"))
+const others = ["base", "machine", "server", "client"].map((name) => join(import.meta.dirname, "../..", name, "src"))
 const schema = join(source, "store/schema")
 
 /** Statements that name a table of another room for good, with the reason. */
@@ -30,6 +30,8 @@ const lasting: Readonly<Record<string, string>> = {
     "one statement tells of all sessions what of their files is sealed, for a backup and for the doctor, also of many",
   "automations/AutomationStore.ts names followers":
     "an automation that is gone or has another trigger leaves no position of its reader",
+  "sessions/search/SearchIndex.ts names agreements":
+    "how far earlier texts are in the index is agreed on by all processes of a database",
   "changes/MergeRequestStore.ts names sessions": "the merge requests of a workspace are found by their sessions",
   "care/CareStore.ts names merge_requests": "the cares of a workspace are found by their merge requests",
   "care/CareStore.ts names changesets": "an attention shows the turn that made its changeset",
@@ -105,7 +107,7 @@ it("SQL names the tables of its own room alone, but for the exceptions that are 
   assert.sameMembers(named, Object.keys(lasting))
 })
 
-it("the server and the client name no table", () => {
+it("what is outside of the rooms of rows names no table", () => {
   const named = others.flatMap(filesBelow).flatMap((path) => statementsOf(path).flatMap(tablesOf))
   assert.deepStrictEqual(named, [])
 })

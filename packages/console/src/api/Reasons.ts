@@ -9,6 +9,9 @@ interface Reasoned {
 
 /** The sentences of the reasons that a turn, a delivery and a merge request can have. */
 export const reasonSentences: Readonly<Record<string, string>> = {
+  access_lost: "Whoever sent it may not act here any more. Send it again.",
+  answer_cut: "The last answer of the model was cut at its longest length. Ask the agent to go on.",
+  answer_withheld: "The last answer of the model was withheld. Say it in another way, or choose another model.",
   approval_expired: "A question of the agent had no answer in time.",
   auth_required: "The repository refused the credential. Check its connection.",
   branch_gone: "The branch that the commit should go onto is gone. Deliver to a new branch.",
@@ -18,12 +21,14 @@ export const reasonSentences: Readonly<Record<string, string>> = {
   budget_unenforceable:
     "The cost of the model is not known, so the budget would not hold. Add prices to the connection.",
   connection_required: "The agent has no connection to models. Add one, then retry.",
+  context_exceeded: "The conversation is too long for the model. Start a new session, or choose another model.",
   context_unavailable: "The agent has lost its record of this conversation. Start a new session.",
   credential_invalid: "The gateway refused the key. Replace it in Connections, then retry.",
   email_private: "The forge refuses commits with a private e-mail address.",
   empty_changeset: "There is nothing to deliver.",
   executor_unavailable: "The agent had no place to run. Retry in a moment.",
   harness_crashed: "The agent ended unexpectedly. Its record of the conversation is kept: retry.",
+  hidden_content: "The agent's git hides files that it may have changed. Have it show all files again.",
   lfs_content: "Files that belong to Git LFS would be stored as they are.",
   merge_conflict: "The changes and commits on the branch have changed the same lines. Bring them together first.",
   name_collision: "Two files have names that macOS and Windows cannot tell apart.",

@@ -109,7 +109,7 @@ const sentenceEnd = /(?<=[.!?])\s+(?=[A-Z“"])/
 export const forPeople = (text: string): string =>
   text
     .replace(/\b(session|turn|key|workspace|connection) (?:sess|turn|key|wsp|con)_\w+/g, "$1")
-    .replace(/ ?\((?:GET|POST|PATCH|PUT|DELETE) [^)]*?(\d{3})\)/g, " ($1)")
+    .replace(/ ?\((?:GET|POST|PATCH|PUT|DELETE) [^()]*?(\d{3})\)/g, " ($1)")
     .split(sentenceEnd)
     .filter((sentence) => !forPrograms.test(sentence))
     .join(" ")

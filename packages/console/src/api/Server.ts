@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals"
-import { type Me, Reins, ReinsApiError } from "@reins/client"
+import { type List, type Me, Reins, ReinsApiError } from "@reins/client"
 
 /** The URL of the service: the page is at `ui/` below it, also behind a proxy with a path of its own. */
 export const serviceUrl = new URL("../", document.baseURI).href.replace(/\/$/, "")
@@ -53,3 +53,10 @@ export const whoAmI = async (): Promise<void> => {
 
 /** True for the refusal of a caller who is not logged in, or no longer. */
 export const isLoggedOut = (error: unknown): boolean => error instanceof ReinsApiError && error.status === 401
+
+/** A page that has every item of a list. A list that people choose from, or that decides what is shown, is read whole. */
+export const wholeOf = async <Item>(
+  list: Pick<List<unknown, Item>, "all">
+): Promise<{ readonly items: ReadonlyArray<Item> }> => ({
+  items: await list.all()
+})

@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals"
+import { escapeUnseen } from "@reins/client"
 import { agentName } from "../agents/AgentNames.js"
 import { questions } from "../inbox/Workspace.js"
 import { parts } from "../route/Route.js"
@@ -23,7 +24,7 @@ export const Approvals = () => {
       >
         <span>
           {list.length === 1 ? "An agent waits for you" : `${list.length} agents wait for you`}
-          {isFolded.value && `: ${first.interaction.title}`}
+          {isFolded.value && `: ${escapeUnseen(first.interaction.title)}`}
         </span>
         <span aria-hidden="true">{isFolded.value ? "▴" : "▾"}</span>
       </button>

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals"
-import type { FormField, Interaction } from "@reins/client"
+import { escapeUnseen, type FormField, type Interaction, nothingTold } from "@reins/client"
 import { useAction } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
@@ -23,9 +23,10 @@ export const Question = ({
   /** The name of the agent that asks, where it is known. */
   readonly agent?: string
 }) => {
-  const { answer, description, kind, note, options, state, url } = interaction
+  const { answer, kind, note, options, state, url } = interaction
+  const description = interaction.description ?? (kind === "approval" ? nothingTold : null)
   // A person knows the session by its title, and not by its id.
-  const title = interaction.title.replace(/ (?:sess|turn|key|wsp)_\w+/, "")
+  const title = escapeUnseen(interaction.title.replace(/ (?:sess|turn|key|wsp)_\w+/, ""))
   return (
     <section class={`question ${state}`} aria-label={title}>
       <p class="question-title">

@@ -1,17 +1,11 @@
 import { useSignal } from "@preact/signals"
+import { askedCall, escapeUnseen, inputOfDescription } from "@reins/client"
+import { Fragment } from "preact"
 import { lazy, Suspense } from "preact/compat"
-import { commandIn, editsIn, shortPath, shortPaths, toolLine } from "../tools/ToolLine.js"
+import { shortPath, shortPaths, toolLine } from "../tools/ToolLine.js"
 
 /** Most pages have no edit to show. */
 const EditDiff = lazy(() => import("../tools/EditDiff.js").then(({ EditDiff }) => EditDiff))
-
-const inputOf = (description: string): unknown => {
-  try {
-    return JSON.parse(description)
-  } catch {
-    return undefined
-  }
-}
 
 const questions = {
   command: "run this command",
@@ -35,52 +29,46 @@ export const Request = ({
   /** The name of the agent that asks. */
   readonly agent: string | undefined
 }) => {
-  const input = inputOf(description)
-  if (typeof input !== "object" || input === null) return <pre class="question-text">{shortPaths(description)}</pre>
-  const { sort, subject, verb } = toolLine({ kind: "", title, input })
-  const command = commandIn(input)
-  const edits = editsIn(input)
+  const input = inputOfDescription(description)
+  if (typeof input !== "object" || input === null) return <pre class="question-text">{shownText(description)}</pre>
+  const { command, edits, values } = askedCall(input)
+  const { sort } = toolLine({ kind: "", title, input })
+  // A title alone makes no change of a file: `create_issue` is a tool of a server.
+  const isTool = sort === "other" || (sort === "edit" && edits.length === 0)
   return (
     <>
       <p>
-        {agent ?? "The agent"} wants to {sort === "other" ? `use ${verb}` : questions[sort]}:
+        {agent ?? "The agent"} wants to {isTool ? `use ${escapeUnseen(shortPaths(title))}` : questions[sort]}:
       </p>
-      {command !== undefined && <code class="block">{shortPaths(command)}</code>}
-      {edits.map((edit) => (
-        <Suspense key={edit.path} fallback={<code class="block">{edit.path}</code>}>
-          <EditDiff edit={edit} />
+      {command !== undefined && <code class="block">{shownText(command)}</code>}
+      {edits.map(({ after, before, path }, at) => (
+        <Suspense key={`${at}`} fallback={<code class="block">{shownText(path)}</code>}>
+          <EditDiff edit={{ path: shortPath(path), before, after }} />
         </Suspense>
       ))}
-      {command === undefined && edits.length === 0 && (
-        <Values values={input} subject={sort === "other" ? "" : subject} />
+      {values.length > 0 && (
+        <dl class="facts-list">
+          {values.map(({ name, text }) => (
+            <Fragment key={name}>
+              <dt>{escapeUnseen(name.replaceAll("_", " "))}</dt>
+              <dd class="asked-value">{shownText(text)}</dd>
+            </Fragment>
+          ))}
+        </dl>
       )}
       <RawInput input={input} />
     </>
   )
 }
 
-/** The values of an input that is neither a command nor an edit. */
-const Values = ({ subject, values }: { readonly values: object; readonly subject: string }) => {
-  const others = Object.entries(values).filter(([, value]) => typeof value === "string" || typeof value === "number")
-  if (subject !== "") return <code class="block">{shortPath(subject)}</code>
-  return (
-    <dl class="facts-list">
-      {others.map(([name, value]) => (
-        <>
-          <dt key={`${name}.name`}>{name.replaceAll("_", " ")}</dt>
-          <dd key={name}>{shortPaths(String(value))}</dd>
-        </>
-      ))}
-    </dl>
-  )
-}
+const shownText = (text: string): string => escapeUnseen(shortPaths(text))
 
 const RawInput = ({ input }: { readonly input: object }) => {
   const isOpen = useSignal(false)
   return (
     <details class="raw" onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}>
       <summary class="fine">Raw</summary>
-      {isOpen.value && <code class="block">{JSON.stringify(input, null, 2)}</code>}
+      {isOpen.value && <code class="block">{escapeUnseen(JSON.stringify(input, null, 2))}</code>}
     </details>
   )
 }

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals"
-import type { Interaction } from "@reins/client"
+import { escapeUnseen, type Interaction } from "@reins/client"
 import { useAction } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
@@ -24,7 +24,7 @@ export const ToolCall = ({ interaction }: { readonly interaction: Interaction })
   return (
     <>
       <p>{state === "pending" ? "The agent calls a function with this input:" : "The input was:"}</p>
-      <pre class="question-text">{shown(tool?.input)}</pre>
+      <pre class="question-text">{escapeUnseen(shown(tool?.input))}</pre>
       {state === "pending" && <CallAnswer interaction={interaction} />}
       {state === "answered" && (
         <>

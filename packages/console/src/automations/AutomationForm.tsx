@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals"
 import type { Automation, Hook, HookWithSecret } from "@reins/client"
 import { learnAgents } from "../agents/AgentNames.js"
 import { type Loaded, useAction, useLoaded } from "../api/Loading.js"
-import { me, reins } from "../api/Server.js"
+import { me, reins, wholeOf } from "../api/Server.js"
 import { isOwner } from "../inbox/Workspace.js"
 import { Await, Field, fieldsOf, Outcome } from "../ui/Basics.js"
 import { Form } from "../ui/Form.js"
@@ -24,9 +24,9 @@ const useGround = (workspace_id: string): Loaded<Ground> =>
       const all = { workspace_id, limit: 100 }
       const [harnesses, projects, connections, hooks] = await Promise.all([
         reins.catalog.listHarnesses({}, { signal }),
-        reins.projects.list(all, { signal }),
-        reins.connections.list(all, { signal }),
-        isOwner.value ? reins.hooks.list(all, { signal }) : null
+        wholeOf(reins.projects.list(all, { signal })),
+        wholeOf(reins.connections.list(all, { signal })),
+        isOwner.value ? wholeOf(reins.hooks.list(all, { signal })) : null
       ])
       learnAgents(harnesses.items)
       return {

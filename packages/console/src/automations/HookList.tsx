@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals"
 import type { Hook, HookReceipt, HookWithSecret } from "@reins/client"
 import { useAction, useEvery, useLoaded } from "../api/Loading.js"
 import { forPeople } from "../api/Sentences.js"
-import { reins } from "../api/Server.js"
+import { reins, wholeOf } from "../api/Server.js"
 import { Await, Outcome, State, Time } from "../ui/Basics.js"
 import { Confirm } from "../ui/Confirm.js"
 import { count } from "../words/Words.js"
@@ -11,7 +11,7 @@ import { ReceiptTry } from "./ReceiptTry.js"
 
 /** The hooks of a workspace, for its owners. Nothing is shown while there is none. */
 export const HookList = ({ workspaceId: workspace_id }: { readonly workspaceId: string }) => {
-  const list = useLoaded("the hooks", (signal) => reins.hooks.list({ workspace_id, limit: 100 }, { signal }), [
+  const list = useLoaded("the hooks", (signal) => wholeOf(reins.hooks.list({ workspace_id, limit: 100 }, { signal })), [
     workspace_id
   ])
   useEvery(5000, true, list.reload)
@@ -130,7 +130,7 @@ const Receipt = ({
   readonly workspaceId: string
   readonly reload: () => void
 }) => {
-  const { created_at, event, hook_id, id, outcome, replayable, runs } = receipt
+  const { created_at, event, hook_id, id, outcome, reason_message, replayable, runs } = receipt
   const isTried = useSignal(false)
   const action = useAction()
   const replay = () =>
@@ -162,6 +162,7 @@ const Receipt = ({
           </span>
         )}
       </div>
+      {reason_message !== null && <p class="fine">{reason_message}</p>}
       <Outcome of={action} />
       {isTried.value && <ReceiptTry hookId={hook_id} receiptId={id} workspaceId={workspaceId} />}
     </li>

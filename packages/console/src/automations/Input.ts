@@ -7,6 +7,12 @@ type Fields = Readonly<Record<string, string>>
 
 type NewSession = Extract<AutomationTarget, { readonly kind: "new_session" }>
 
+type Overlap = NonNullable<AutomationInput["overlap"]>
+
+const overlaps: ReadonlyArray<string> = ["wait", "skip", "queue", "parallel"] satisfies ReadonlyArray<Overlap>
+
+const isOverlap = (value: string): value is Overlap => overlaps.includes(value)
+
 /** The automation of a form. Everything of the given one that has no field stays as it is. */
 export const automationOf = (fields: Fields, hookId: string, given: Automation | undefined): AutomationInput => {
   const { name = "", overlap = "" } = fields
@@ -17,7 +23,7 @@ export const automationOf = (fields: Fields, hookId: string, given: Automation |
     trigger: triggerOf(fields, hookId, given?.trigger),
     target: targetOf(fields, given?.target),
     deliver: deliverOf(fields, given?.deliver ?? null),
-    overlap: overlap === "queue" || overlap === "parallel" ? overlap : "skip",
+    ...(isOverlap(overlap) && { overlap }),
     budget:
       run === undefined && total === undefined
         ? null

@@ -2,8 +2,10 @@ import type { Automation, AutomationBudget } from "@reins/client"
 import { Field } from "../ui/Basics.js"
 
 const overlaps = {
-  skip: "leaves this time out",
-  queue: "waits for its end",
+  "": "is left out by the clock, and waits after a call or an event",
+  wait: "waits, each in its turn",
+  skip: "is left out",
+  queue: "waits, and does the work of later ones too",
   parallel: "begins beside it"
 } as const
 
@@ -16,7 +18,7 @@ const deliveries = [
 const deliveryOf = (automation: Automation | undefined) =>
   automation?.deliver == null ? "" : automation.deliver.merge_request === undefined ? "branch" : "merge_request"
 
-const keys = ["skip", "queue", "parallel"] as const
+const keys = ["", "wait", "skip", "queue", "parallel"] as const
 
 /** The settings that most automations leave as they are. */
 export const MoreFields = ({
@@ -32,9 +34,9 @@ export const MoreFields = ({
     <Field label="While the run before goes on, a new one">
       <select name="overlap">
         {keys
-          .filter((each) => each !== "parallel" || !isInSession)
+          .filter((each) => (each !== "parallel" || !isInSession) && (each !== "" || automation === undefined))
           .map((each) => (
-            <option key={each} value={each} selected={each === (automation?.overlap ?? "skip")}>
+            <option key={each} value={each} selected={each === (automation?.overlap ?? "")}>
               {overlaps[each]}
             </option>
           ))}

@@ -1,6 +1,6 @@
 import type { Automation, FilterPreview } from "@reins/client"
 import { useLoaded } from "../api/Loading.js"
-import { reins } from "../api/Server.js"
+import { reins, wholeOf } from "../api/Server.js"
 import { Await } from "../ui/Basics.js"
 
 interface Tried {
@@ -67,7 +67,7 @@ const tryAll = async (
   receipt_id: string,
   signal: AbortSignal
 ): Promise<ReadonlyArray<Tried>> => {
-  const { items } = await reins.automations.list({ workspace_id, limit: 100 }, { signal })
+  const { items } = await wholeOf(reins.automations.list({ workspace_id, limit: 100 }, { signal }))
   const tried = items.map(async (automation): Promise<ReadonlyArray<Tried>> => {
     const { deliver, trigger } = automation
     if (trigger.kind !== "hook" || trigger.hook_id !== hookId) return []

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals"
 import type { Connection, ConnectionValidation } from "@reins/client"
 import { useAction, useLoaded } from "../api/Loading.js"
 import { forPeople } from "../api/Sentences.js"
-import { reins } from "../api/Server.js"
+import { reins, wholeOf } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Await, Nothing, Outcome, PageHead, State, Time } from "../ui/Basics.js"
 import { Confirm } from "../ui/Confirm.js"
@@ -17,7 +17,7 @@ import { SetPrice } from "./SetPrice.js"
 export const ConnectionsPage = ({ workspaceId }: { readonly workspaceId: string }) => {
   const list = useLoaded(
     "the connections",
-    (signal) => reins.connections.list({ workspace_id: workspaceId, limit: 100 }, { signal }),
+    (signal) => wholeOf(reins.connections.list({ workspace_id: workspaceId, limit: 100 }, { signal })),
     [workspaceId]
   )
   const isMaking = useSignal(false)

@@ -3,7 +3,7 @@ import { agentName } from "../agents/AgentNames.js"
 import { useLoaded } from "../api/Loading.js"
 import { reasonInShort } from "../api/Reasons.js"
 import { forPeople } from "../api/Sentences.js"
-import { reins } from "../api/Server.js"
+import { reins, wholeOf } from "../api/Server.js"
 import { ErrorBar, Nothing, PageHead, State, Time, Waiting } from "../ui/Basics.js"
 import { count, dollars } from "../words/Words.js"
 import { requestNeeds, type Section, type Standing, sectionOf, sections } from "./Standing.js"
@@ -73,7 +73,7 @@ const Filters = () => {
   const workspace_id = workspace.value?.id ?? ""
   const projects = useLoaded(
     "the projects",
-    (signal) => reins.projects.list({ workspace_id, limit: 100 }, { signal }),
+    (signal) => wholeOf(reins.projects.list({ workspace_id, limit: 100 }, { signal })),
     [workspace_id]
   )
   const labels = [

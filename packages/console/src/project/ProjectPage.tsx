@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals"
 import type { Project, ProjectVersion } from "@reins/client"
 import type { ComponentProps } from "preact"
 import { useAction, useLoaded } from "../api/Loading.js"
-import { reins } from "../api/Server.js"
+import { reins, wholeOf } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { go } from "../route/Route.js"
 import { Ask } from "../ui/Ask.js"
@@ -20,7 +20,7 @@ export const ProjectPage = ({ projectId }: { readonly projectId: string }) => {
   const project = useLoaded("the project", (signal) => reins.projects.get({ project_id }, { signal }), [projectId])
   const versions = useLoaded(
     "the versions",
-    (signal) => reins.projects.listVersions({ project_id, limit: 100 }, { signal }),
+    (signal) => wholeOf(reins.projects.listVersions({ project_id, limit: 100 }, { signal })),
     [projectId]
   )
   const isPublishing = useSignal(false)

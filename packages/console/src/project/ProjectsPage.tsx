@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals"
 import { useAction, useLoaded } from "../api/Loading.js"
-import { reins } from "../api/Server.js"
+import { reins, wholeOf } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { go } from "../route/Route.js"
 import { Await, Field, fieldsOf, Nothing, Outcome, PageHead, State, Time } from "../ui/Basics.js"
@@ -11,7 +11,7 @@ import { Form } from "../ui/Form.js"
 export const ProjectsPage = ({ workspaceId }: { readonly workspaceId: string }) => {
   const list = useLoaded(
     "the projects",
-    (signal) => reins.projects.list({ workspace_id: workspaceId, limit: 100 }, { signal }),
+    (signal) => wholeOf(reins.projects.list({ workspace_id: workspaceId, limit: 100 }, { signal })),
     [workspaceId]
   )
   const isMaking = useSignal(false)

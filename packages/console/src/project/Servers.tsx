@@ -147,6 +147,7 @@ const ServerCard = ({
 
 const Standing = ({ checked: { state, tools } }: { readonly checked: CheckedServer }) => {
   if (state === "auth_required") return <State of="attention" as="not authorized" />
+  if (state === "unusable") return <State of="failed" as="not usable" />
   if (state === "unreachable") return <State of="failed" as="not reached" />
   const ready = tools.filter(({ standing }) => standing === "offered").length
   if (ready === tools.length) return <State of="ready" />
@@ -162,7 +163,7 @@ const standings: Readonly<Record<CheckedTool["standing"], readonly [state: strin
   offered: ["ready", "ready", ""],
   changed: ["attention", "changed", "The server describes it in another way than the pinned one. It is not offered."],
   missing: ["failed", "missing", "The server does not have this tool."],
-  refused: ["failed", "not offered", "Its description or its schema is too long, or its input is no object."]
+  refused: ["failed", "not offered", "The server describes it in a way that cannot be offered."]
 }
 
 const ToolLine = ({
@@ -180,7 +181,7 @@ const ToolLine = ({
       <code>{name}</code>
       {found !== undefined && <State of={state} as={words} />}
       {asks && <span class="fine">asks people first</span>}
-      {why !== "" && <span>{why}</span>}
+      {why !== "" && <span>{found?.reason ?? why}</span>}
     </li>
   )
 }

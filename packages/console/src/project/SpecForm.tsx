@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals"
 import type { ProjectSpec } from "@reins/client"
 import { useAction, useLoaded } from "../api/Loading.js"
-import { reins } from "../api/Server.js"
+import { reins, wholeOf } from "../api/Server.js"
 import { Await, Field, Outcome } from "../ui/Basics.js"
 import { AgentFields, DeliveryFields, LimitFields, PermissionFields } from "./AgentFields.js"
 import { EnvironmentFields } from "./EnvironmentFields.js"
@@ -109,7 +109,7 @@ const Parts = ({
       const [harnesses, executors, connections, secrets, skills] = await Promise.all([
         reins.catalog.listHarnesses({}, { signal }),
         reins.catalog.listExecutorBackends({}, { signal }),
-        reins.connections.list({ workspace_id, limit: 100 }, { signal }),
+        wholeOf(reins.connections.list({ workspace_id, limit: 100 }, { signal })),
         reins.projects.listSecrets({ project_id: projectId }, { signal }),
         reins.projects.listSkills({ project_id: projectId }, { signal })
       ])

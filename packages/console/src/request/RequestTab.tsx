@@ -2,7 +2,7 @@ import "../styles/request.css"
 import { useSignal } from "@preact/signals"
 import type { MergeRequest } from "@reins/client"
 import { useEvery, useLoaded } from "../api/Loading.js"
-import { reins } from "../api/Server.js"
+import { reins, wholeOf } from "../api/Server.js"
 import type { TabProps } from "../session/SessionPage.js"
 import { Await, Field, Nothing } from "../ui/Basics.js"
 import { RequestView } from "./RequestView.js"
@@ -21,7 +21,7 @@ export const RequestTab = ({ log, session }: TabProps) => {
   const moved = log.events.findLast(({ type }) => type.startsWith("merge_request."))?.seq
   const requests = useLoaded(
     "the merge requests",
-    (signal) => reins.mergeRequests.list({ workspace_id, session_id, limit: most }, { signal }),
+    (signal) => wholeOf(reins.mergeRequests.list({ workspace_id, session_id, limit: most }, { signal })),
     [session_id, moved]
   )
   const ongoing = (requests.value.value?.items ?? []).filter(({ state }) => state === "open" || state === "pending")

@@ -1,6 +1,6 @@
 import type { Event, RequestThread } from "@reins/client"
 import { type Loaded, useLoaded } from "../api/Loading.js"
-import { reins } from "../api/Server.js"
+import { reins, wholeOf } from "../api/Server.js"
 import { headChangeset } from "./Head.js"
 
 /** More threads are on the page of the merge request alone. */
@@ -19,10 +19,12 @@ export const useReviewThreads = (
     async (signal) => {
       if (workspace_id === undefined || moved === undefined) return []
       const asked = { workspace_id, session_id, state: "open", limit: 50 } as const
-      const { items } = await reins.mergeRequests.list(asked, { signal })
+      const { items } = await wholeOf(reins.mergeRequests.list(asked, { signal }))
       const about = items.filter((request) => headChangeset(events, request) === changesetId)
       const pages = await Promise.all(
-        about.map(({ id }) => reins.mergeRequests.listThreads({ merge_request_id: id, limit: most }, { signal }))
+        about.map(({ id }) =>
+          wholeOf(reins.mergeRequests.listThreads({ merge_request_id: id, limit: most }, { signal }))
+        )
       )
       return pages.flatMap((page) => page.items)
     },

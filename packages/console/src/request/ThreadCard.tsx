@@ -34,7 +34,13 @@ export const ThreadCard = ({
         <div key={forge_id} class="said">
           <p class="fine">
             <ForgeLink url={url}>{author.login}</ForgeLink>
-            {author.kind === "bot" && " bot"} · <Time at={written_at} />
+            {author.kind === "bot" && " bot"}
+            {written_at !== null && (
+              <>
+                {" · "}
+                <Time at={written_at} />
+              </>
+            )}
           </p>
           <Prose text={commentText(body)} />
         </div>

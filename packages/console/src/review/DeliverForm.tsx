@@ -2,7 +2,7 @@ import { type Signal, useSignal } from "@preact/signals"
 import type { Changeset, Connection } from "@reins/client"
 import type { ComponentChildren } from "preact"
 import { useAction, useLoaded } from "../api/Loading.js"
-import { reins } from "../api/Server.js"
+import { reins, wholeOf } from "../api/Server.js"
 import { Await, Field, fieldsOf, Outcome } from "../ui/Basics.js"
 import { Form } from "../ui/Form.js"
 import { count } from "../words/Words.js"
@@ -10,14 +10,11 @@ import { forgeKinds, forgeUrl, forgeWords, isForge, likelyForge, pushConnections
 
 /** The branch that a session has delivered last, with another changeset; undefined for none. The server takes no other for the head. */
 const openBranchOf = async ({ id, session_id }: Changeset, signal: AbortSignal): Promise<string | undefined> => {
-  const { items } = await reins.sessions.listChangesets({ session_id, state: "ready", limit: 20 }, { signal })
-  for (const other of items) {
+  for await (const other of reins.sessions.listChangesets({ session_id, state: "ready", limit: 20 }, { signal })) {
     if (other.id === id) continue
-    const done = await reins.changesets.listDeliveries(
-      { changeset_id: other.id, state: "succeeded", limit: 20 },
-      { signal }
-    )
-    const branch = done.items.find(({ transport }) => transport === "git_branch")?.target_ref
+    const asked = { changeset_id: other.id, state: "succeeded" } as const
+    const done = await reins.changesets.listDeliveries(asked, { signal }).all()
+    const branch = done.find(({ transport }) => transport === "git_branch")?.target_ref
     if (branch !== undefined) return branch
   }
   return undefined
@@ -51,7 +48,7 @@ export const DeliverForm = ({
   const action = useAction()
   const connections = useLoaded(
     "the connections",
-    (signal) => reins.connections.list({ workspace_id: workspaceId, limit: 100 }, { signal }),
+    (signal) => wholeOf(reins.connections.list({ workspace_id: workspaceId, limit: 100 }, { signal })),
     [workspaceId]
   )
   const deliver = (fields: Readonly<Record<string, string>>) => {

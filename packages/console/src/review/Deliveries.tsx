@@ -3,7 +3,7 @@ import type { Changeset, Delivery, DeliveryStep } from "@reins/client"
 import { useEffect } from "preact/hooks"
 import { useAction, useLoaded } from "../api/Loading.js"
 import { reasonInFull } from "../api/Reasons.js"
-import { reins } from "../api/Server.js"
+import { reins, wholeOf } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Ask } from "../ui/Ask.js"
 import { Copy, ErrorBar, Outcome, State, Time } from "../ui/Basics.js"
@@ -30,7 +30,7 @@ export const Deliveries = ({
   const changeset_id = changeset.id
   const list = useLoaded(
     "the deliveries",
-    (signal) => reins.changesets.listDeliveries({ changeset_id, limit: 20 }, { signal }),
+    (signal) => wholeOf(reins.changesets.listDeliveries({ changeset_id, limit: 20 }, { signal })),
     [changeset_id, changed]
   )
   const items = list.value.value?.items ?? []
@@ -57,6 +57,8 @@ type Obstacle = Delivery["allow"][number]
 
 /** What a person says yes to who delivers in spite of an obstacle. */
 const questions: Readonly<Record<Obstacle, string>> = {
+  hidden_content:
+    "The branch then has these files as they were before, though the agent may have committed another version of them.",
   unencrypted_content:
     "The branch then has plain content of files that the repository keeps encrypted. Everybody who can read the branch can read them, and a push cannot be taken back.",
   unfiltered_content:

@@ -10,7 +10,47 @@ export interface CommentPart {
   readonly text: string
 }
 
-const block = /^(`{3,})suggestion[ \t]*\n([\s\S]*?)^\1[ \t]*$/gm
+const opening = /^(`{3,})suggestion[ \t]*$/
+const closing = /^(`{3,})[ \t]*$/
+
+interface Block {
+  /** The places of its first and behind its last character. */
+  readonly from: number
+  readonly to: number
+  readonly inside: string
+}
+
+/** The blocks of suggestions of a text. A block ends at the next line that has as many marks as it began with. */
+const blocksOf = (text: string): ReadonlyArray<Block> => {
+  const lines: Array<{ readonly from: number; readonly line: string }> = []
+  // The lines that end blocks, by their marks, the last one first.
+  const ends = new Map<string, Array<number>>()
+  let at = 0
+  for (const line of text.split("\n")) {
+    lines.push({ from: at, line })
+    at += line.length + 1
+  }
+  for (const [number, { line }] of [...lines.entries()].reverse()) {
+    const [, marks] = closing.exec(line) ?? []
+    if (marks === undefined) continue
+    const known = ends.get(marks)
+    if (known === undefined) ends.set(marks, [number])
+    else known.push(number)
+  }
+  const blocks: Array<Block> = []
+  let next = 0
+  for (const [number, { from, line }] of lines.entries()) {
+    const [, marks] = opening.exec(line) ?? []
+    if (marks === undefined || number < next) continue
+    const closings = ends.get(marks) ?? []
+    while ((closings.at(-1) ?? number + 1) <= number) closings.pop()
+    const last = lines[closings.at(-1) ?? -1]
+    if (last === undefined) continue
+    next = (closings.at(-1) ?? number) + 1
+    blocks.push({ from, to: last.from + last.line.length, inside: text.slice(from + line.length + 1, last.from) })
+  }
+  return blocks
+}
 
 /** The words of a comment and the blocks of suggestions in it, as on GitHub. An empty block suggests to delete the lines. */
 export const partsOf = (text: string): ReadonlyArray<CommentPart> => {
@@ -20,10 +60,10 @@ export const partsOf = (text: string): ReadonlyArray<CommentPart> => {
     const between = text.slice(at, to).trim()
     if (between !== "") parts.push({ kind: "words", text: between })
   }
-  for (const found of text.matchAll(block)) {
-    words(found.index)
-    parts.push({ kind: "suggestion", text: (found[2] ?? "").replace(/\n$/, "") })
-    at = found.index + found[0].length
+  for (const { from, inside, to } of blocksOf(text)) {
+    words(from)
+    parts.push({ kind: "suggestion", text: inside.replace(/\n$/, "") })
+    at = to
   }
   words(text.length)
   return parts

@@ -1,6 +1,6 @@
 import type { Changeset, LiveChanges } from "@reins/client"
 import { useAction, useLoaded } from "../api/Loading.js"
-import { reins } from "../api/Server.js"
+import { reins, wholeOf } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Await, Nothing, Outcome, State, Time } from "../ui/Basics.js"
 import { count } from "../words/Words.js"
@@ -13,7 +13,7 @@ export const ChangesTab = ({ log, session }: TabProps) => {
   const changed = log.events.findLast(({ type }) => type.startsWith("changeset."))?.seq
   const changesets = useLoaded(
     "the changesets",
-    (signal) => reins.sessions.listChangesets({ session_id, limit: 100 }, { signal }),
+    (signal) => wholeOf(reins.sessions.listChangesets({ session_id, limit: 100 }, { signal })),
     [session_id, changed]
   )
   const live = useLoaded(

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals"
 import type { Session } from "@reins/client"
 import { readModels, rememberModel } from "../agents/Models.js"
 import { type Action, useLoaded } from "../api/Loading.js"
-import { reins } from "../api/Server.js"
+import { reins, wholeOf } from "../api/Server.js"
 import { Combobox } from "../ui/Combobox.js"
 
 /** Changes the model of a session, from its next turn on. Its models are read when somebody asks for them. */
@@ -22,7 +22,7 @@ export const ModelPicker = ({
     "the models",
     async (signal) => {
       if (!isOpen.value) return undefined
-      const { items } = await reins.connections.list({ workspace_id, limit: 100 }, { signal })
+      const { items } = await wholeOf(reins.connections.list({ workspace_id, limit: 100 }, { signal }))
       const own = items.filter(({ id }) => id === connection_id)
       return readModels(workspace_id, provider_id, own.length === 0 ? [undefined] : own, signal)
     },

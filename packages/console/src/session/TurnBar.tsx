@@ -8,11 +8,15 @@ import { now } from "../ui/Now.js"
 import { dollars, duration, tokens } from "../words/Words.js"
 import { type Conversation, ends } from "./Conversation.js"
 
+/** True for words about a repository that is not there. */
+const saysGone = (words: string): boolean => {
+  const from = words.toLowerCase().indexOf("repository ")
+  return from >= 0 && /does not exist|not found/i.test(words.slice(from))
+}
+
 /** True where another try may end in another way: not after a success, and not where the reason stays. */
 const mayHelp = ({ reason, reason_message, state }: TurnSnapshot): boolean =>
-  state !== "succeeded" &&
-  reason !== "context_unavailable" &&
-  !/repository .*(?:does not exist|not found)/i.test(reason_message ?? "")
+  state !== "succeeded" && reason !== "context_unavailable" && !saysGone(reason_message ?? "")
 
 /** The state of the turn, and the commands that it takes: cancel, retry, or acknowledge after a crash. */
 export const TurnBar = ({

@@ -56,6 +56,9 @@ export const agentChoices = (
 
 const ofProject = "the agent of the project"
 
+/** True while somebody is in the field of this name. A value that came then would mix with theirs. */
+const isTyped = (name: string): boolean => document.activeElement?.getAttribute("name") === name
+
 /** The agent and the model of a new session. The model that was used last comes first, and a gateway with one model leaves no choice. */
 export const AgentChoice = ({
   connections,
@@ -89,7 +92,7 @@ export const AgentChoice = ({
   const listed = models.value.value?.choices ?? []
   const last = lastModelOf(workspaceId, provider.value)
   useEffect(() => {
-    if (model.peek() !== "" || models.value.value === undefined) return
+    if (model.peek() !== "" || models.value.value === undefined || isTyped("model")) return
     const known =
       last !== null && (listed.length === 0 || listed.some(({ value }) => value === last)) ? last : undefined
     const first = known ?? preferred ?? (listed.length <= fewModels ? listed[0]?.value : undefined) ?? ""

@@ -4,7 +4,7 @@ import { setupGateway } from "../account/SetupCode.js"
 import { agentLabel } from "../agents/AgentLabel.js"
 import { InstallAgent } from "../agents/Agents.js"
 import { useLoaded } from "../api/Loading.js"
-import { reins } from "../api/Server.js"
+import { reins, wholeOf } from "../api/Server.js"
 import { CredentialForm } from "../connections/ConnectionChange.js"
 import { ConnectionForm } from "../connections/ConnectionForm.js"
 import { Validation } from "../connections/ConnectionsPage.js"
@@ -19,7 +19,7 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
     "what is set up",
     async (signal) => {
       const [connections, harnesses, executors] = await Promise.all([
-        reins.connections.list({ workspace_id, limit: 100 }, { signal }),
+        wholeOf(reins.connections.list({ workspace_id, limit: 100 }, { signal })),
         reins.catalog.listHarnesses({}, { signal }),
         reins.catalog.listExecutorBackends({}, { signal })
       ])

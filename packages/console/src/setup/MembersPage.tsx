@@ -1,6 +1,6 @@
 import type { Member } from "@reins/client"
 import { useAction, useLoaded } from "../api/Loading.js"
-import { me, reins } from "../api/Server.js"
+import { me, reins, wholeOf } from "../api/Server.js"
 import { isOwner as mayManage } from "../inbox/Workspace.js"
 import { Await, Field, fieldsOf, Outcome, PageHead, State } from "../ui/Basics.js"
 import { Confirm } from "../ui/Confirm.js"
@@ -14,7 +14,7 @@ export const MembersPage = ({ workspaceId }: { readonly workspaceId: string }) =
   const workspace_id = workspaceId
   const list = useLoaded(
     "the members",
-    (signal) => reins.workspaces.listMembers({ workspace_id, limit: 100 }, { signal }),
+    (signal) => wholeOf(reins.workspaces.listMembers({ workspace_id, limit: 100 }, { signal })),
     [workspaceId]
   )
   const action = useAction()

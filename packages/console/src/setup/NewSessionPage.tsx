@@ -1,8 +1,9 @@
 import { useSignal } from "@preact/signals"
-import type { SessionsCreateInput } from "@reins/client"
+import type { Connection, HostToken, SessionsCreateInput } from "@reins/client"
 import { learnAgents } from "../agents/AgentNames.js"
 import { useAction, useLoaded } from "../api/Loading.js"
-import { reins } from "../api/Server.js"
+import { reins, wholeOf } from "../api/Server.js"
+import { isGateway } from "../connections/ConnectionKinds.js"
 import { go } from "../route/Route.js"
 import { Await, Field, fieldsOf, Nothing, Outcome, PageHead } from "../ui/Basics.js"
 import { Form } from "../ui/Form.js"
@@ -10,8 +11,9 @@ import { BudgetFields } from "../usage/BudgetForm.js"
 import { limitsOf } from "../usage/Budgets.js"
 import { shortened } from "../words/Words.js"
 import { AgentChoice, rememberAgent } from "./AgentChoice.js"
-import { askRepository } from "./RepositoryAsk.js"
+import { askRepository, saveToken } from "./RepositoryAsk.js"
 import { type RepositoryChoice, repositoryChoice } from "./RepositoryChoice.js"
+import { TokenField } from "./TokenField.js"
 
 /** A place to begin a session. */
 export const NewSessionPage = ({ workspaceId }: { readonly workspaceId: string }) => (
@@ -30,8 +32,8 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
       const [harnesses, executors, projects, connections] = await Promise.all([
         reins.catalog.listHarnesses({}, { signal }),
         reins.catalog.listExecutorBackends({}, { signal }),
-        reins.projects.list({ workspace_id, limit: 100 }, { signal }),
-        reins.connections.list({ workspace_id, limit: 100 }, { signal })
+        wholeOf(reins.projects.list({ workspace_id, limit: 100 }, { signal })),
+        wholeOf(reins.connections.list({ workspace_id, limit: 100 }, { signal }))
       ])
       learnAgents(harnesses.items)
       return {
@@ -44,7 +46,25 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
     [workspaceId]
   )
   const project = useSignal("")
+  const wanted = useSignal<HostToken | undefined>(undefined)
   const action = useAction()
+  /** Asks the repository, with a token that was typed. False when one is wanted, for which the form then asks. */
+  const isOpen = async (
+    { project_id, repository }: Omit<SessionsCreateInput, "workspace_id">,
+    { token = "", token_user: user }: Readonly<Record<string, string>>
+  ): Promise<boolean> => {
+    // The connections of a project may open what nobody else can see.
+    if (repository == null || project_id != null) return true
+    const { base_ref, connection_id, url } = repository
+    const asked = { workspace_id, url, ref: base_ref ?? undefined, connection_id }
+    const typed = wanted.peek()
+    if (typed !== undefined && token !== "") {
+      await saveToken(asked, typed, { token, user })
+      wanted.value = undefined
+    }
+    wanted.value = await askRepository(asked)
+    return wanted.value === undefined
+  }
   return (
     <Await of={catalog}>
       {({ connections, executors, harnesses, projects }) =>
@@ -60,10 +80,7 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
               const fields = fieldsOf(event)
               void action.run("the session", async () => {
                 const input = inputOf(fields)
-                const { project_id, repository } = input
-                // The connections of a project may open what nobody else can see.
-                if (repository != null && project_id === undefined)
-                  await askRepository(workspace_id, repository.url, repository.base_ref ?? undefined)
+                if (!(await isOpen(input, fields))) return
                 const session = await reins.sessions.create({ workspace_id, ...input })
                 rememberAgent(workspaceId, fields["provider_id"] ?? "", fields["model"] ?? "")
                 go(`sessions/${session.id}`)
@@ -89,7 +106,8 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
                 </select>
               </Field>
             )}
-            <RepositoryFields isOfProject={project.value !== ""} />
+            <RepositoryFields isOfProject={project.value !== ""} changed={() => (wanted.value = undefined)} />
+            {wanted.value !== undefined && <TokenField of={wanted.value} />}
             <AgentChoice
               key={project.value === "" ? "own" : "project"}
               harnesses={harnesses}
@@ -107,6 +125,7 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
                 <Field label="Labels" hint="As in team=web, risk=low">
                   <input name="labels" pattern="\s*([^=,]+=[^,]*)(,\s*[^=,]+=[^,]*)*\s*" />
                 </Field>
+                <GitConnection connections={connections} />
                 <Field label="Executor">
                   <select name="executor">
                     <option value="">the default</option>
@@ -140,7 +159,14 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
   )
 }
 
-const RepositoryFields = ({ isOfProject }: { readonly isOfProject: boolean }) => {
+const RepositoryFields = ({
+  changed,
+  isOfProject
+}: {
+  readonly isOfProject: boolean
+  /** Hears that another repository is typed. */
+  readonly changed: () => void
+}) => {
   const repository = useSignal("")
   const branch = useSignal("")
   const empty = isOfProject ? "Empty for the repository of the project." : "Empty for an empty working tree."
@@ -152,7 +178,10 @@ const RepositoryFields = ({ isOfProject }: { readonly isOfProject: boolean }) =>
           name="repository"
           placeholder="https://github.com/you/project.git"
           value={repository.value}
-          onInput={({ currentTarget }) => (repository.value = currentTarget.value)}
+          onInput={({ currentTarget }) => {
+            repository.value = currentTarget.value
+            changed()
+          }}
         />
       </Field>
       <Field label="Branch" hint="A branch, tag or commit. Empty for the default branch.">
@@ -166,8 +195,35 @@ const RepositoryFields = ({ isOfProject }: { readonly isOfProject: boolean }) =>
   )
 }
 
+/** The value of the choice that takes no connection. */
+const noConnection = "none"
+
+/** The connection for the repository by hand. The service chooses one by the host without that. */
+const GitConnection = ({ connections }: { readonly connections: ReadonlyArray<Connection> }) => (
+  <Field label="Git connection" hint="For clones and pushes of the repository.">
+    <select name="git_connection_id">
+      <option value="">by the host of the repository</option>
+      <option value={noConnection}>none</option>
+      {connections.filter(isForGit).map(({ id, label }) => (
+        <option key={id} value={id}>
+          {label}
+        </option>
+      ))}
+    </select>
+  </Field>
+)
+
+const isForGit = ({ kind, state }: Connection): boolean =>
+  state === "active" && !isGateway(kind) && kind !== "mcp_oauth"
+
 /** The repository of the body. */
-const chosenIn = ({ told: _, ...repository }: RepositoryChoice): SessionsCreateInput["repository"] => repository
+const chosenIn = (
+  { told: _, ...repository }: RepositoryChoice,
+  connection: string | undefined
+): SessionsCreateInput["repository"] => ({
+  ...repository,
+  ...(connection && { connection_id: connection === noConnection ? null : connection })
+})
 
 const longestTitle = 80
 
@@ -186,7 +242,9 @@ const inputOf = (fields: Readonly<Record<string, string>>): Omit<SessionsCreateI
     ...(budget !== undefined && { budget }),
     ...((title || message) && { title: title || titleOf(message ?? "") }),
     ...(project_id && { project_id }),
-    ...(repository && { repository: chosenIn(repositoryChoice(repository, base_ref ?? "")) }),
+    ...(repository && {
+      repository: chosenIn(repositoryChoice(repository, base_ref ?? ""), fields["git_connection_id"])
+    }),
     ...(provider_id && { harness: { provider_id, ...(model && { model }) } }),
     ...(provider_id && connection_id && { connection_id }),
     ...(executor && { executor: { backend: executor } }),

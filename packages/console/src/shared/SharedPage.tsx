@@ -3,7 +3,7 @@ import { Reins, ReinsApiError, type SharedChangeset, type SharedMessage, type Sh
 import { lazy, Suspense } from "preact/compat"
 import { useEffect, useMemo } from "preact/hooks"
 import { type Loaded, useLoaded } from "../api/Loading.js"
-import { serviceUrl } from "../api/Server.js"
+import { serviceUrl, wholeOf } from "../api/Server.js"
 import { reviewOf } from "../review/Review.js"
 import { hash } from "../route/Route.js"
 import { MediaView } from "../session/MediaView.js"
@@ -189,10 +189,11 @@ const PartView = ({ at, part }: { readonly part: SharedMessage["parts"][number];
 }
 
 const Changes = ({ client, revision }: { readonly client: Reins; readonly revision: number }) => {
-  const changesets = useLoaded("the changes", (signal) => client.shared.listChangesets({ limit: 100 }, { signal }), [
-    "changesets",
-    revision
-  ])
+  const changesets = useLoaded(
+    "the changes",
+    (signal) => wholeOf(client.shared.listChangesets({ limit: 100 }, { signal })),
+    ["changesets", revision]
+  )
   return (
     <Await of={changesets}>
       {({ items }) =>

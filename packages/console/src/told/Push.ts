@@ -1,5 +1,7 @@
+import { effect } from "@preact/signals"
 import { ReinsApiError } from "@reins/client"
 import { reins, serviceUrl } from "../api/Server.js"
+import { workspace } from "../inbox/Workspace.js"
 import { keep, readKept } from "../ui/Kept.js"
 
 /** The subscription of this browser for a workspace, as this browser keeps its id. */
@@ -16,8 +18,32 @@ export const canPush = (): boolean =>
 export const isPushed = async (workspace_id: string, signal: AbortSignal): Promise<boolean> => {
   const id = readKept(kept(workspace_id)) ?? ""
   if (id === "") return false
-  const { items } = await reins.push.listSubscriptions({ workspace_id }, { signal })
-  return items.some((each) => each.id === id)
+  const all = await reins.push.listSubscriptions({ workspace_id }, { signal }).all()
+  return all.some((each) => each.id === id)
+}
+
+/**
+ * Subscribes this browser anew where the server has another key than the one that the browser subscribed with. The push service would refuse each
+ * notice. The person has allowed notifications before, so nobody is asked.
+ */
+export const mendPush = async (workspace_id: string, publicKey: string): Promise<void> => {
+  if ((readKept(kept(workspace_id)) ?? "") === "" || Notification.permission !== "granted") return
+  const registration = await navigator.serviceWorker.getRegistration(`${serviceUrl}/ui/`)
+  const subscription = await registration?.pushManager.getSubscription()
+  if (subscription && keyText(subscription.options.applicationServerKey) !== publicKey)
+    await startPush(workspace_id, publicKey)
+}
+
+/** Mends the subscription of this browser in each workspace that is opened. One that cannot be mended now is with the next page. */
+export const keepPush = (): void => {
+  effect(() => {
+    const shown = workspace.value
+    if (shown === undefined || !canPush() || (readKept(kept(shown.id)) ?? "") === "") return
+    reins.push
+      .getKey()
+      .then(({ public_key }) => (public_key === null ? undefined : mendPush(shown.id, public_key)))
+      .catch(() => undefined)
+  })
 }
 
 const worker = () => navigator.serviceWorker.register(`${serviceUrl}/ui/push-worker.js`, { scope: `${serviceUrl}/ui/` })

@@ -1,3 +1,4 @@
+import { escapeUnseen } from "@reins/client"
 import { structuredPatch } from "diff"
 import { useMemo } from "preact/hooks"
 import { useHighlight } from "../highlight/Highlight.js"
@@ -30,7 +31,9 @@ const linesOf = ({ after, before, path }: Edit): ReadonlyArray<Line> => {
 
 /** A change of a file as the rows of a diff. */
 export const EditDiff = ({ edit }: { readonly edit: Edit }) => {
-  const { after, before, path } = edit
+  const path = escapeUnseen(edit.path)
+  const before = edit.before === null ? null : escapeUnseen(edit.before)
+  const after = escapeUnseen(edit.after)
   const lines = useMemo(() => linesOf({ path, before, after }), [path, before, after])
   const language = languageOfFile(path)
   const old = useHighlight(language, before ?? "")

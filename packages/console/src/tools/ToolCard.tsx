@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals"
-import type { ToolPayload } from "@reins/client"
+import { escapeUnseen, type ToolPayload } from "@reins/client"
 import { MediaView } from "../session/MediaView.js"
 import { State } from "../ui/Basics.js"
 import { now } from "../ui/Now.js"
@@ -82,8 +82,10 @@ const Body = ({ sort, subject, tool }: BodyProps) => {
     .filter((place) => place !== subject && !edits.some(({ path }) => path === place))
   return (
     <div class="tool-body">
-      {command !== undefined && shortPaths(command) !== subject && <code class="block">{shortPaths(command)}</code>}
-      {given !== undefined && <code class="block">{given}</code>}
+      {command !== undefined && shortPaths(command) !== subject && (
+        <code class="block">{escapeUnseen(shortPaths(command))}</code>
+      )}
+      {given !== undefined && <code class="block">{escapeUnseen(given)}</code>}
       {places.length > 0 && <p class="fine">{places.join(", ")}</p>}
       {edits.map((edit) => (
         <EditDiff key={edit.path} edit={edit} />

@@ -1,3 +1,5 @@
+import { askedCall, escapeUnseen } from "@reins/client"
+
 /** The sorts of tool that people know. */
 export type ToolSort = "command" | "edit" | "read" | "search" | "fetch" | "delegate" | "other"
 
@@ -32,22 +34,15 @@ const textOf = (input: unknown, names: ReadonlyArray<string>): string | undefine
     const value = fields.get(name)
     if (typeof value === "string" && value.trim() !== "") return value
     if (Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === "string"))
-      return commandOf(value)
+      return value.join(" ")
   }
   return undefined
 }
 
-/** Agents wrap a command in a shell: `["bash", "-lc", "npm test"]` is `npm test`. */
-const commandOf = (words: ReadonlyArray<string>): string =>
-  /(?:^|\/)(?:ba|z|da)?sh$/.test(words[0] ?? "") && /^-\w*c$/.test(words[1] ?? "") && words.length === 3
-    ? (words[2] ?? "")
-    : words.join(" ")
-
 const pathNames = ["file_path", "filePath", "path", "absolute_path", "notebook_path", "target_file"]
-const commandNames = ["command", "cmd", "script"]
 
 /** The command of a call; undefined for one that runs none. */
-export const commandIn = (input: unknown): string | undefined => textOf(input, commandNames)
+export const commandIn = (input: unknown): string | undefined => askedCall(input).command
 
 /** The path inside of the working tree. Other paths stay as they are. */
 export const shortPath = (path: string): string => path.replace(/^.*\/sess_[0-9a-z]+\/workspace\/?/, "") || "."
@@ -55,8 +50,8 @@ export const shortPath = (path: string): string => path.replace(/^.*\/sess_[0-9a
 /** A text, as a command, without the place of the working tree in its paths. */
 export const shortPaths = (text: string): string =>
   text
-    .replace(/(?:\/[\w.@+-]+)*\/sess_[0-9a-z]+\/workspace\//g, "")
-    .replace(/(?:\/[\w.@+-]+)*\/sess_[0-9a-z]+\/workspace(?![\w-])/g, ".")
+    .replace(/(?<![\w.@+-])(?:\/[\w.@+-]+)*\/sess_[0-9a-z]+\/workspace\//g, "")
+    .replace(/(?<![\w.@+-])(?:\/[\w.@+-]+)*\/sess_[0-9a-z]+\/workspace(?![\w-])/g, ".")
 
 const sortOf = ({ input, kind, title }: Told): ToolSort => {
   if (commandIn(input) !== undefined || kind === "execute") return "command"
@@ -78,7 +73,7 @@ const verbs: Readonly<Record<Exclude<ToolSort, "other">, string>> = {
 }
 
 const subjectNames: Readonly<Record<ToolSort, ReadonlyArray<string>>> = {
-  command: commandNames,
+  command: [],
   edit: pathNames,
   read: pathNames,
   search: ["pattern", "query", "regex", ...pathNames],
@@ -113,15 +108,20 @@ const ownName = (title: string): string | undefined => {
   return name !== undefined && Object.hasOwn(ownTools, name) ? name : undefined
 }
 
-/** The line of a call: its verb and its subject, which are said once. */
+/** The line of a call: its verb and its subject, which are said once, without characters that hide something. */
 export const toolLine = (tool: Told): ToolLine => {
+  const { sort, subject, verb } = lineOf(tool)
+  return { sort, subject: escapeUnseen(subject), verb: escapeUnseen(verb) }
+}
+
+const lineOf = (tool: Told): ToolLine => {
   const own = ownTools[ownName(tool.title) ?? ""]
   if (own !== undefined) {
     const { about, sort, verb } = own
     return { sort, verb, subject: shortPaths((textOf(tool.input, about) ?? "").trim().split("\n")[0] ?? "") }
   }
   const sort = sortOf(tool)
-  const found = textOf(tool.input, subjectNames[sort])
+  const found = commandIn(tool.input) ?? textOf(tool.input, subjectNames[sort])
   const title = shortPaths(tool.title).trim()
   const words = found ?? (sort === "other" ? "" : title)
   const first = shortPaths(words.trim().split("\n")[0] ?? "")
@@ -133,16 +133,8 @@ export const toolLine = (tool: Told): ToolLine => {
 }
 
 /** The changes of files that the input of a call tells. */
-export const editsIn = (input: unknown): ReadonlyArray<Edit> => {
-  const path = textOf(input, pathNames)
-  if (path === undefined || typeof input !== "object" || input === null) return []
-  const fields = new Map<string, unknown>(Object.entries(input))
-  const textAt = (...names: ReadonlyArray<string>) =>
-    names.map((name) => fields.get(name)).find((value): value is string => typeof value === "string")
-  const after = textAt("new_string", "newString", "new_str", "new_text", "content", "contents", "file_text")
-  if (after === undefined) return []
-  return [{ path: shortPath(path), before: textAt("old_string", "oldString", "old_str", "old_text") ?? null, after }]
-}
+export const editsIn = (input: unknown): ReadonlyArray<Edit> =>
+  askedCall(input).edits.map(({ after, before, path }) => ({ path: shortPath(path), before, after }))
 
 /** An entry of a plan. */
 export interface PlanEntry {

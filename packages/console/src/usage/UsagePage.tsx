@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals"
 import type { UsageGroup } from "@reins/client"
 import type { ComponentChildren } from "preact"
 import { useLoaded, usePages } from "../api/Loading.js"
-import { reins } from "../api/Server.js"
+import { reins, wholeOf } from "../api/Server.js"
 import { isOwner, standings } from "../inbox/Workspace.js"
 import { Await, Field, Nothing, PageHead } from "../ui/Basics.js"
 import { More } from "../ui/More.js"
@@ -109,7 +109,10 @@ const Groups = ({
     async (signal) =>
       by === "api_key"
         ? new Map(
-            (await reins.apiKeys.list({ limit: 100 }, { signal })).items.map((key) => [key.id as string, key.name])
+            (await wholeOf(reins.apiKeys.list({ limit: 100 }, { signal }))).items.map((key) => [
+              key.id as string,
+              key.name
+            ])
           )
         : new Map<string, string>(),
     [by]

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals"
 import type { WebhookEndpoint, WebhookEndpointInput, WebhookEndpointWithSecret } from "@reins/client"
 import { useAction, useLoaded } from "../api/Loading.js"
-import { reins } from "../api/Server.js"
+import { reins, wholeOf } from "../api/Server.js"
 import { Field, fieldsOf, Outcome } from "../ui/Basics.js"
 import { Form } from "../ui/Form.js"
 
@@ -36,7 +36,7 @@ export const WebhookForm = ({
   const isSome = useSignal(endpoint !== undefined && endpoint.types !== null)
   const projects = useLoaded(
     "the projects",
-    (signal) => reins.projects.list({ workspace_id: workspaceId, limit: 100 }, { signal }),
+    (signal) => wholeOf(reins.projects.list({ workspace_id: workspaceId, limit: 100 }, { signal })),
     [workspaceId]
   )
   const given = new Set<string>(endpoint?.types ?? [])

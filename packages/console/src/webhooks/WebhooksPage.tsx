@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals"
 import type { WebhookEndpoint } from "@reins/client"
 import { useLoaded } from "../api/Loading.js"
-import { reins } from "../api/Server.js"
+import { reins, wholeOf } from "../api/Server.js"
 import { isOwner } from "../inbox/Workspace.js"
 import { Await, Nothing, PageHead, State, Time } from "../ui/Basics.js"
 import { Dialog } from "../ui/Dialog.js"
@@ -13,7 +13,7 @@ import { WebhookForm } from "./WebhookForm.js"
 export const WebhooksPage = ({ workspaceId }: { readonly workspaceId: string }) => {
   const list = useLoaded(
     "the webhook endpoints",
-    (signal) => reins.webhooks.listEndpoints({ workspace_id: workspaceId, limit: 100 }, { signal }),
+    (signal) => wholeOf(reins.webhooks.listEndpoints({ workspace_id: workspaceId, limit: 100 }, { signal })),
     [workspaceId]
   )
   const isMaking = useSignal(false)

@@ -1,9 +1,9 @@
 import type { SqlClient, Statement } from "@effect/sql"
+import type { AccountId, WorkspaceId } from "@reins/base/domain/Ids"
+import type { Role } from "@reins/base/domain/Role"
+import type { Timestamp } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
-import type { AccountId, WorkspaceId } from "../domain/Ids.js"
-import type { Role } from "../domain/Role.js"
-import type { Timestamp } from "../domain/Timestamp.js"
-import type { Commit } from "../store/Commit.js"
+import { type Commit, ringAccess } from "../store/Commit.js"
 import type { Database } from "../store/Database.js"
 
 // Owns the table of memberships, because every decision of `Access` rests on it. Other rooms read it through the fragments below.
@@ -37,12 +37,18 @@ export const setRole = (
   db: Db,
   { account_id, role, workspace_id }: Omit<Membership, "created_at">
 ): Effect.Effect<void, never, Commit> =>
-  db.run(db.sql`update workspace_members set role = ${role}
-    where workspace_id = ${workspace_id} and account_id = ${account_id}`)
+  Effect.zipRight(
+    ringAccess(account_id),
+    db.run(db.sql`update workspace_members set role = ${role}
+      where workspace_id = ${workspace_id} and account_id = ${account_id}`)
+  )
 
 /** Removes an account from a workspace. */
 export const removeMembership = (db: Db, workspaceId: string, accountId: string): Effect.Effect<void, never, Commit> =>
-  db.run(db.sql`delete from workspace_members where workspace_id = ${workspaceId} and account_id = ${accountId}`)
+  Effect.zipRight(
+    ringAccess(accountId),
+    db.run(db.sql`delete from workspace_members where workspace_id = ${workspaceId} and account_id = ${accountId}`)
+  )
 
 /** The accounts that own a workspace. */
 export const ownersOf = (db: Db, workspaceId: string): Effect.Effect<ReadonlyArray<AccountId>> =>

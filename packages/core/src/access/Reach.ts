@@ -1,5 +1,5 @@
-import type { Principal } from "../domain/Principal.js"
-import type { Role } from "../domain/Role.js"
+import type { Principal } from "@reins/base/domain/Principal"
+import type { Role } from "@reins/base/domain/Role"
 
 // Owns what is taken from the rights of an account for whoever acts for it. Nothing here gives a right: every answer is at most the role of the
 // account, which its caller has read for this call.

@@ -1,8 +1,8 @@
+import { Actor } from "@reins/base/domain/Event"
+import { field } from "@reins/base/domain/Field"
+import { ArtifactId, SessionId, TurnId } from "@reins/base/domain/Ids"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { Actor } from "../domain/Event.js"
-import { field } from "../domain/Field.js"
-import { ArtifactId, SessionId, TurnId } from "../domain/Ids.js"
-import { Timestamp } from "../domain/Timestamp.js"
 
 export const Artifact = Schema.Struct({
   id: field(ArtifactId, "The id of the artifact."),

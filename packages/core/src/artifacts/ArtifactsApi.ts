@@ -1,9 +1,9 @@
 import { HttpApiGroup, HttpApiSchema } from "@effect/platform"
+import { extension, idPath, read, remove } from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
+import { Page } from "@reins/base/domain/Page"
+import { pageFields } from "@reins/base/domain/Query"
 import { Schema } from "effect"
-import { extension, idPath, read, remove } from "../domain/Endpoint.js"
-import { field } from "../domain/Field.js"
-import { Page } from "../domain/Page.js"
-import { pageFields } from "../domain/Query.js"
 import { Artifact } from "./Artifact.js"
 
 export class SessionArtifactsApi extends HttpApiGroup.make("sessions").add(

@@ -1,7 +1,7 @@
+import { eventKinds, type PayloadsOf } from "@reins/base/domain/Event"
+import { field } from "@reins/base/domain/Field"
+import { ArtifactId } from "@reins/base/domain/Ids"
 import { Schema } from "effect"
-import { eventKinds, type PayloadsOf } from "../domain/Event.js"
-import { field } from "../domain/Field.js"
-import { ArtifactId } from "../domain/Ids.js"
 import { Artifact } from "./Artifact.js"
 
 const PublishedArtifact = Schema.Struct({
@@ -20,6 +20,6 @@ export const artifactEvents = eventKinds({
   "artifact.deleted": { payload: DeletedArtifact, text: "Somebody deleted an artifact with its content." }
 })
 
-declare module "../domain/Event.js" {
+declare module "@reins/base/domain/Event" {
   interface EventPayloads extends PayloadsOf<typeof artifactEvents> {}
 }

@@ -1,4 +1,4 @@
-import { onTopOf } from "../base/Layered.js"
+import { onTopOf } from "@reins/base/base/Layered"
 import { Artifacts } from "./Artifacts.js"
 import * as operations from "./Operations.js"
 import * as PublishTool from "./PublishTool.js"

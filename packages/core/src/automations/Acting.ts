@@ -1,6 +1,6 @@
+import type { AutomationPrincipal } from "@reins/base/domain/Principal"
 import { Effect } from "effect"
 import { Access } from "../access/Access.js"
-import type { AutomationPrincipal } from "../domain/Principal.js"
 import { ApiKeyStore } from "../identity/ApiKeyStore.js"
 import type { Commanded } from "../store/Oversight.js"
 import type { AutomationRow } from "./AutomationStore.js"

@@ -1,26 +1,40 @@
 import type { BudgetInput } from "../budgets/Budget.js"
 import { nano } from "../budgets/BudgetRow.js"
 import type { AutomationOptions } from "./Automation.js"
-import type { AutomationRow } from "./AutomationStore.js"
-import { budgetOf, type RunRow } from "./RunStore.js"
+import { type AutomationRow, optionsOf, timedTriggerOf } from "./AutomationStore.js"
+import { budgetOf, type LiveRun } from "./RunStore.js"
+
+/** The reasons for which a run that is due while others have not ended does not begin. */
+export type Dropped = "overlap" | "coalesced" | "queue_full"
 
 /** The answer to a run that is due while others may not have ended. */
-export type OverlapVerdict = "begin" | "wait" | "overlap" | "coalesced"
+export type OverlapVerdict = "begin" | "wait" | Dropped
 
-/** Decides whether a run begins beside the live ones. */
+/** The most runs of an automation that wait, each with what its call brought. */
+export const mostWaiting = 100
+
+/** The runs that may begin beside each other. */
+export const widthOf = (row: Pick<AutomationRow, "due" | "options">): number => {
+  const { max_parallel, overlap } = optionsOf(row)
+  return overlap === "parallel" ? max_parallel : 1
+}
+
+/** Decides whether a run begins beside the live ones. A call or an event brings its own work, so it waits where a time of the clock is left out. */
 export const judgeOverlap = (
-  { max_parallel, overlap }: Pick<AutomationOptions, "max_parallel" | "overlap">,
-  live: ReadonlyArray<RunRow>,
-  mostWaiting = 1
+  row: Pick<AutomationRow, "due" | "options">,
+  live: ReadonlyArray<LiveRun>
 ): OverlapVerdict => {
-  if (live.length === 0) return "begin"
-  if (overlap === "skip") return "overlap"
-  if (overlap === "parallel") return live.length < max_parallel ? "begin" : "overlap"
-  return live.filter(isUnbegun).length < mostWaiting ? "wait" : "coalesced"
+  const { overlap } = optionsOf(row)
+  const isTimed = timedTriggerOf(row) !== undefined
+  if (live.length === 0 || (overlap === "parallel" && live.length < widthOf(row))) return "begin"
+  if (overlap === "skip" || (overlap === "parallel" && isTimed)) return "overlap"
+  const waiting = live.filter(isUnbegun).length
+  if (overlap === "queue") return waiting < (isTimed ? 1 : 5) ? "wait" : "coalesced"
+  return waiting < mostWaiting ? "wait" : "queue_full"
 }
 
 /** True for a run that waits for the end of the one before. */
-export const isUnbegun = ({ started_at, state }: RunRow): boolean => state === "waiting" && started_at === null
+export const isUnbegun = ({ started_at, state }: LiveRun): boolean => state === "waiting" && started_at === null
 
 /** The limits of a run; null for none. `spent` when the total is used up, `reserved` when live runs may use up the rest of it. */
 export type Allowance = { readonly limits: BudgetInput | null } | "spent" | "reserved"
@@ -29,7 +43,7 @@ export type Allowance = { readonly limits: BudgetInput | null } | "spent" | "res
 export const allowanceOf = (
   { budget }: Pick<AutomationOptions, "budget">,
   spent: Pick<AutomationRow, "spent_nano_usd" | "spent_tokens">,
-  live: ReadonlyArray<RunRow>
+  live: ReadonlyArray<LiveRun>
 ): Allowance => {
   const reserved = live.map(budgetOf)
   const tokens = leftOf(

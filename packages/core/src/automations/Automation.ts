@@ -1,12 +1,20 @@
+import { optional } from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
+import {
+  AccountId,
+  AutomationId,
+  ConnectionId,
+  HookId,
+  ProjectId,
+  SessionId,
+  WorkspaceId
+} from "@reins/base/domain/Ids"
+import { installed } from "@reins/base/domain/Installed"
+import { BranchInput } from "@reins/base/domain/RefName"
+import * as StateMachine from "@reins/base/domain/StateMachine"
+import { GivenTimestamp, Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
 import { BudgetInput } from "../budgets/Budget.js"
-import { optional } from "../domain/Endpoint.js"
-import { field } from "../domain/Field.js"
-import { AccountId, AutomationId, ConnectionId, HookId, ProjectId, SessionId, WorkspaceId } from "../domain/Ids.js"
-import { installed } from "../domain/Installed.js"
-import { BranchInput } from "../domain/RefName.js"
-import * as StateMachine from "../domain/StateMachine.js"
-import { Timestamp } from "../domain/Timestamp.js"
 import { CareInput } from "../projects/CarePolicy.js"
 import { SessionInput } from "../sessions/SessionsApi.js"
 import { AutomationRun } from "./AutomationRun.js"
@@ -15,7 +23,7 @@ export const ScheduleTrigger = Schema.Struct({
   kind: field(Schema.Literal("schedule"), "Tells the kinds of triggers apart."),
   expression: field(
     Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200)),
-    "Minute, hour, day, month and weekday, as in `30 2 * * 1-5`. A day and a weekday together mean either. Two times are at least 5 minutes apart."
+    "Minute, hour, day, month and weekday, as in `30 2 * * 1-5`. A day and a weekday together mean either, and both where one begins with `*`, as in cron. Two times are at least 5 minutes apart."
   ),
   timezone: field(
     Schema.String.pipe(Schema.minLength(1), Schema.maxLength(64)),
@@ -30,7 +38,7 @@ export type ScheduleTrigger = typeof ScheduleTrigger.Type
 
 export const OnceTrigger = Schema.Struct({
   kind: field(Schema.Literal("once"), "Tells the kinds of triggers apart."),
-  at: field(Timestamp, "The one time, in the future.")
+  at: field(GivenTimestamp, "The one time, in the future.")
 }).annotations({ identifier: "OnceTrigger", description: "One time." })
 
 export const Pointer = Schema.String.pipe(Schema.maxLength(500), Schema.pattern(/^(?:\/(?:[^~/]|~[01])*)*$/))
@@ -38,8 +46,11 @@ export const Pointer = Schema.String.pipe(Schema.maxLength(500), Schema.pattern(
 const Scalar = Schema.Union(Schema.String.pipe(Schema.maxLength(1000)), Schema.Number, Schema.Boolean, Schema.Null)
 
 export const HookCondition = Schema.Struct({
-  pointer: field(Pointer, "The JSON pointer (RFC 6901) of a value of the body, as in `/ref`."),
-  is: field(optional(Scalar), "The value is this one."),
+  pointer: field(
+    Pointer,
+    "The JSON pointer (RFC 6901) of a value of the body, as in `/ref`. In a list it means any element, as in `/issue/labels/*/name`; a number in the place of `*` means the same."
+  ),
+  is: field(optional(Scalar), "The value is this one, or a list that has it."),
   in: field(optional(Schema.Array(Scalar).pipe(Schema.maxItems(50))), "The value is one of these."),
   starts_with: field(
     optional(Schema.String.pipe(Schema.maxLength(1000))),
@@ -50,7 +61,7 @@ export const HookCondition = Schema.Struct({
 }).annotations({
   identifier: "HookCondition",
   description:
-    "A condition on the body of a hook, or on an event. All that it says has to hold. Nothing in it is a pattern or is run."
+    "A condition on the body of a hook, or on an event. All that it says has to hold, for one element where a list is on the way. A comparison with `/changes/*/current` of GitLab also asks that it did not hold for `previous`. Nothing in it is a pattern or is run."
 })
 export type HookCondition = typeof HookCondition.Type
 
@@ -67,7 +78,7 @@ export const HookTrigger = Schema.Struct({
   ),
   pick: field(
     optional(Schema.Array(Pointer).pipe(Schema.maxItems(20))),
-    "The values of the body that follow the message, as JSON pointers. The whole body when absent, nothing when empty. They are data between marks, at most 64 KiB."
+    "The values of the body that follow the message, as JSON pointers. `*` stands for each element of a list. The whole body when absent, nothing when empty. They are data between marks, at most 64 KiB."
   )
 }).annotations({ identifier: "HookTrigger", description: "A call of a hook." })
 export type HookTrigger = typeof HookTrigger.Type
@@ -138,9 +149,9 @@ export const AutomationTarget = Schema.Union(NewSessionTarget, SessionTarget).an
 })
 export type AutomationTarget = typeof AutomationTarget.Type
 
-export const Overlap = Schema.Literal("skip", "queue", "parallel").annotations({
+export const Overlap = Schema.Literal("skip", "queue", "parallel", "wait").annotations({
   description:
-    "What happens when the run before has not ended. `skip`: no run. `queue`: one run waits, or five of a hook or of events, and later ones are part of it. `parallel`: up to `max_parallel` runs at once, each in its own new session."
+    "What happens when the run before has not ended. `skip`: no run. `queue`: one run waits, or five of a hook or of events, and later ones are part of it. `parallel`: up to `max_parallel` runs at once, each in its own new session; further ones of a hook or of events wait. `wait`: each waits, in order, up to 100."
 })
 
 export const Missed = Schema.Literal("run_once", "skip").annotations({
@@ -218,8 +229,8 @@ export const AutomationOptions = Schema.Struct({
 })
 export type AutomationOptions = typeof AutomationOptions.Type
 
-export const defaultOptions: AutomationOptions = {
-  overlap: "skip",
+/** The defaults that hold for every trigger. That of `overlap` depends on it. */
+export const defaultOptions: Omit<AutomationOptions, "overlap"> = {
   max_parallel: 2,
   missed: "run_once",
   start_within_seconds: 900,

@@ -1,12 +1,12 @@
+import { failpoint } from "@reins/base/base/Failpoint"
+import { fn } from "@reins/base/base/Traced"
+import { AutomationId } from "@reins/base/domain/Ids"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Effect, Schema } from "effect"
-import { failpoint } from "../base/Failpoint.js"
-import { fn } from "../base/Traced.js"
-import { AutomationId } from "../domain/Ids.js"
-import type { ReinsError } from "../domain/ReinsError.js"
-import { Timestamp } from "../domain/Timestamp.js"
 import type { AttemptLost, JobKind, RunningAttempt } from "../jobs/JobKind.js"
 import type { Commit } from "../store/Commit.js"
-import { Oversight } from "../store/Oversight.js"
+import { Journal } from "../store/Journal.js"
 import { commandedOf } from "./Acting.js"
 import { AutomationStore } from "./AutomationStore.js"
 import { makeFire, makeStartWaiting } from "./Firing.js"
@@ -40,7 +40,7 @@ const shared = {
  */
 const makeBeginOrTell = Effect.gen(function* () {
   const store = yield* AutomationStore
-  const oversight = yield* Oversight
+  const { oversight } = yield* Journal
 
   return Effect.fnUntraced(function* (
     { commit }: RunningAttempt,

@@ -1,5 +1,4 @@
-import { Schema } from "effect"
-import { field } from "../domain/Field.js"
+import { field } from "@reins/base/domain/Field"
 import {
   AutomationId,
   AutomationRunId,
@@ -9,9 +8,10 @@ import {
   SessionId,
   TurnId,
   WorkspaceId
-} from "../domain/Ids.js"
-import * as StateMachine from "../domain/StateMachine.js"
-import { Timestamp } from "../domain/Timestamp.js"
+} from "@reins/base/domain/Ids"
+import * as StateMachine from "@reins/base/domain/StateMachine"
+import { Timestamp } from "@reins/base/domain/Timestamp"
+import { Schema } from "effect"
 import { Usage } from "../sessions/Session.js"
 
 export const AutomationRunKind = Schema.Literal("schedule", "once", "hook", "event", "hand", "retry").annotations({
@@ -43,7 +43,15 @@ export const automationRunStates = /* @__PURE__ */ StateMachine.make<AutomationR
 })
 
 /** The reasons for which a run that was due does not begin. */
-export type SkipReason = "overlap" | "coalesced" | "paused" | "missed" | "budget" | "loop" | "owner_lost_access"
+export type SkipReason =
+  | "overlap"
+  | "coalesced"
+  | "queue_full"
+  | "paused"
+  | "missed"
+  | "budget"
+  | "loop"
+  | "owner_lost_access"
 
 export const AutomationRun = Schema.Struct({
   id: field(AutomationRunId, "The id of the run."),
@@ -53,7 +61,7 @@ export const AutomationRun = Schema.Struct({
   state: field(AutomationRunState, "Where it stands."),
   reason: field(
     Schema.NullOr(Schema.String),
-    "Why it was skipped, failed or cancelled: `overlap`, `coalesced`, `paused`, `missed`, `budget`, `loop`, `owner_lost_access` or `session_gone`; `timeout` after `max_minutes`; the reason of its turn; or the code that refused its session or message. Null otherwise."
+    "Why it was skipped, failed or cancelled: `overlap`, `coalesced`, `queue_full`, `paused`, `missed`, `budget`, `loop`, `owner_lost_access` or `session_gone`; `timeout` after `max_minutes`; the reason of its turn; or the code that refused its session or message. Null otherwise."
   ),
   reason_message: field(
     Schema.NullOr(Schema.String),

@@ -1,9 +1,9 @@
+import { fn } from "@reins/base/base/Traced"
+import type { AccountId, ApiKeyId, AutomationId, HookId, JobId, ProjectId, WorkspaceId } from "@reins/base/domain/Ids"
+import type { Page, StatePageRequest } from "@reins/base/domain/Page"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import { now, type Timestamp } from "@reins/base/domain/Timestamp"
 import { Context, Effect, Layer } from "effect"
-import { fn } from "../base/Traced.js"
-import type { AccountId, ApiKeyId, AutomationId, HookId, JobId, ProjectId, WorkspaceId } from "../domain/Ids.js"
-import type { Page, StatePageRequest } from "../domain/Page.js"
-import type { ReinsError } from "../domain/ReinsError.js"
-import { now, type Timestamp } from "../domain/Timestamp.js"
 import { JobStore } from "../jobs/JobStore.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
@@ -63,9 +63,10 @@ export const timedTriggerOf = (row: Pick<AutomationRow, "due">): TimedTrigger | 
   return trigger.kind === "schedule" || trigger.kind === "once" ? trigger : undefined
 }
 export const automationTarget = ({ target }: Pick<AutomationRow, "target">): AutomationTarget => JSON.parse(target)
-export const optionsOf = ({ options }: Pick<AutomationRow, "options">): AutomationOptions => ({
+export const optionsOf = (row: Pick<AutomationRow, "due" | "options">): AutomationOptions => ({
   ...defaultOptions,
-  ...JSON.parse(options)
+  overlap: timedTriggerOf(row) === undefined ? "wait" : "skip",
+  ...JSON.parse(row.options)
 })
 
 /** The automations of a workspace that a caller asks for. */

@@ -1,14 +1,15 @@
+import { fn } from "@reins/base/base/Traced"
+import { requireAll } from "@reins/base/domain/Condition"
+import { AutomationId, newId, WorkspaceId } from "@reins/base/domain/Ids"
+import type { Page } from "@reins/base/domain/Page"
+import { keyOf, type Principal } from "@reins/base/domain/Principal"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import type { RequestInvalid } from "@reins/base/domain/RequestInvalid"
+import { now } from "@reins/base/domain/Timestamp"
 import { Context, Effect, Layer } from "effect"
 import { Access, type Denied, type Unseen } from "../access/Access.js"
-import { fn } from "../base/Traced.js"
-import { requireAll } from "../domain/Condition.js"
-import { AutomationId, newId, WorkspaceId } from "../domain/Ids.js"
-import type { Page } from "../domain/Page.js"
-import { keyOf, type Principal } from "../domain/Principal.js"
-import { ReinsError } from "../domain/ReinsError.js"
-import type { RequestInvalid } from "../domain/RequestInvalid.js"
-import { now } from "../domain/Timestamp.js"
 import { JobStore } from "../jobs/JobStore.js"
+import { forgetWordsOf } from "../jobs/WordsForgetting.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { expectVersion } from "../store/Version.js"
@@ -26,6 +27,8 @@ import { automationAccess, automationRules, makeShow } from "./AutomationViews.j
 import { makeFollow, makePrepareTrigger, type Prepared } from "./Following.js"
 import { makeCancelWaiting, makePause } from "./Pausing.js"
 import { loadSchedules, makePlan } from "./Plan.js"
+import { makeRehearse, type RunRefusal } from "./Rehearsal.js"
+import { RunStore } from "./RunStore.js"
 import { checkCloses, makeCheckTarget, makeHookOf, nextOf, tryOf } from "./TriggerChecks.js"
 
 /** The automations that a workspace can have. */
@@ -52,20 +55,21 @@ export class Automations extends Context.Tag("@reins/core/automations/Automation
       query: PreviewQuery
     ) => Effect.Effect<AutomationPreview, Unseen | RequestInvalid>
     /**
-     * Fails with `quota_exhausted` when the workspace has its share, with `not_found` for a session of another workspace, and with `RequestInvalid` for a
-     * trigger that never comes and a repository that this installation never contacts.
+     * Fails with `quota_exhausted` when the workspace has its share. `RequestInvalid` is for a session of another workspace, a trigger that never comes,
+     * and a repository that this installation never contacts. It fails as a run would that could not begin. An automation of a hook, of events or of one
+     * time may be made before its model and connection are chosen.
      */
     readonly create: (
       principal: Principal,
       workspaceId: string,
       input: AutomationInput
-    ) => Command<Automation, Denied | ReinsError<"quota_exhausted"> | RequestInvalid>
+    ) => Command<Automation, Denied | RunRefusal | ReinsError<"quota_exhausted"> | RequestInvalid>
     /** Changes what is given and leaves the rest. Fails as `create` does, and with `version_conflict`. */
     readonly update: (
       principal: Principal,
       id: string,
       patch: AutomationPatch
-    ) => Command<Automation, Denied | ReinsError<"version_conflict"> | RequestInvalid>
+    ) => Command<Automation, Denied | RunRefusal | ReinsError<"version_conflict"> | RequestInvalid>
     /** Runs that go on are not cancelled. */
     readonly remove: (principal: Principal, id: string) => Command<Automation, Denied>
     /** Fails with `invalid_transition` for one that is not active. */
@@ -75,10 +79,7 @@ export class Automations extends Context.Tag("@reins/core/automations/Automation
       input: PauseInput
     ) => Command<Automation, Denied | ReinsError<"invalid_transition">>
     /** Fails with `invalid_transition` for one that is not paused. What was due meanwhile is not made up for. */
-    readonly resume: (
-      principal: Principal,
-      id: string
-    ) => Command<Automation, Denied | ReinsError<"invalid_transition"> | RequestInvalid>
+    readonly resume: (principal: Principal, id: string) => Command<Automation, Denied | RunRefusal | RequestInvalid>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -136,6 +137,7 @@ const makeCreate = Effect.gen(function* () {
   const hookOf = yield* makeHookOf
   const follow = yield* makeFollow
   const prepare = yield* makePrepareTrigger
+  const rehearse = yield* makeRehearse
 
   const inside = Effect.fnUntraced(function* (
     prepared: Prepared,
@@ -184,7 +186,11 @@ const makeCreate = Effect.gen(function* () {
     journal.prepared(
       "Automations.create",
       { by: principal, about: { type: "workspace", id: workspaceId } },
-      Effect.map(prepare(workspaceId, input.trigger), (prepared) => inside(prepared, principal, workspaceId, input))
+      Effect.gen(function* () {
+        const making = inside(yield* prepare(workspaceId, input.trigger), principal, workspaceId, input)
+        yield* rehearse(principal, making)
+        return making
+      })
     )
   return create
 })
@@ -219,6 +225,7 @@ const makeUpdate = Effect.gen(function* () {
   const checkTarget = yield* makeCheckTarget
   const hookOf = yield* makeHookOf
   const prepare = yield* makePrepareTrigger
+  const rehearse = yield* makeRehearse
   const { writable } = yield* automationAccess
 
   const inside = Effect.fnUntraced(function* (
@@ -245,7 +252,7 @@ const makeUpdate = Effect.gen(function* () {
         state,
         ...(yield* anew(prepared, row, trigger, state === "active"))
       }),
-      options: JSON.stringify({ ...optionsOf(row), ...options }),
+      options: JSON.stringify({ ...defaultOptions, ...JSON.parse(row.options), ...options }),
       ...actsFor(principal),
       version: row.version + 1,
       updated_at: yield* now
@@ -259,8 +266,10 @@ const makeUpdate = Effect.gen(function* () {
       about(principal, id),
       Effect.gen(function* () {
         const row = yield* store.find(id)
-        const prepared = yield* prepare(row?.workspace_id, patch.trigger)
-        return inside(prepared, principal, id, patch)
+        const changing = inside(yield* prepare(row?.workspace_id, patch.trigger), principal, id, patch)
+        const isOther = patch.target !== undefined || patch.trigger !== undefined || patch.deliver !== undefined
+        if (isOther) yield* rehearse(principal, changing)
+        return changing
       })
     )
   return update
@@ -271,12 +280,14 @@ const makeTurns = Effect.gen(function* () {
   const journal = yield* Journal
   const store = yield* AutomationStore
   const jobs = yield* JobStore
+  const runs = yield* RunStore
   const show = yield* makeShow
   const pause = yield* makePause
   const anew = yield* makeAnew
   const cancelWaiting = yield* makeCancelWaiting
   const hookOf = yield* makeHookOf
   const prepare = yield* makePrepareTrigger
+  const rehearse = yield* makeRehearse
   const { writable } = yield* automationAccess
 
   const resume = Effect.fnUntraced(function* (prepared: Prepared, principal: Principal, id: string) {
@@ -304,8 +315,11 @@ const makeTurns = Effect.gen(function* () {
           const { role, row } = yield* writable(principal, id)
           if (row.fire_job_id !== null) yield* jobs.cancel(row.fire_job_id)
           yield* cancelWaiting(row, "deleted", "The automation was deleted before it began.")
-          const removed = yield* store.update(row.id, { ...notDue, deleted_at: yield* now })
-          return { ...(yield* show(principal, role, removed)), actions: [] }
+          const shown = yield* show(principal, role, { ...row, ...notDue })
+          yield* store.update(row.id, { ...notDue, ...wordless, deleted_at: yield* now })
+          yield* runs.forgetCalls(row.id)
+          yield* jobs.enqueue(forgetWordsOf("automation", row.id, row.workspace_id))
+          return { ...shown, actions: [] }
         })
       ),
     pause: (principal, id, { reason = null }) =>
@@ -324,12 +338,25 @@ const makeTurns = Effect.gen(function* () {
         about(principal, id),
         Effect.gen(function* () {
           const row = yield* store.find(id)
-          const prepared = yield* prepare(row?.workspace_id, row && triggerOf(row))
-          return resume(prepared, principal, id)
+          const resuming = resume(yield* prepare(row?.workspace_id, row && triggerOf(row)), principal, id)
+          yield* rehearse(principal, resuming)
+          return resuming
         })
       )
   } satisfies Partial<Automations["Type"]>
 })
+
+/** The columns of an automation of which only its runs are left. */
+const wordless = {
+  name: "",
+  project_id: null,
+  hook_id: null,
+  follows: 0,
+  pause_message: null,
+  due: JSON.stringify({ kind: "event", types: ["*"] }),
+  target: JSON.stringify({ kind: "new_session", message: "" }),
+  options: "{}"
+}
 
 const tooMany = (used: number) =>
   new ReinsError({

@@ -1,11 +1,21 @@
 import { HttpApiGroup } from "@effect/platform"
+import {
+  extension,
+  idPath,
+  optional,
+  patch,
+  post,
+  read,
+  remove,
+  SecretAnswer,
+  withStatus
+} from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
+import { HookReceiptId } from "@reins/base/domain/Ids"
+import { Page } from "@reins/base/domain/Page"
+import { integer, pageFields } from "@reins/base/domain/Query"
+import { GivenTimestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { extension, idPath, optional, patch, post, read, remove, SecretAnswer, withStatus } from "../domain/Endpoint.js"
-import { field } from "../domain/Field.js"
-import { HookReceiptId } from "../domain/Ids.js"
-import { Page } from "../domain/Page.js"
-import { integer, pageFields } from "../domain/Query.js"
-import { Timestamp } from "../domain/Timestamp.js"
 import {
   Automation,
   AutomationBudget,
@@ -29,7 +39,10 @@ const Name = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))
 const valueOf = AutomationOptions.fields
 
 const options = {
-  overlap: field(optional(Overlap), "What happens when the run before has not ended; `skip` when absent."),
+  overlap: field(
+    optional(Overlap),
+    "What happens when the run before has not ended; when absent `wait` for a hook and for events, and `skip` for times."
+  ),
   max_parallel: field(
     optional(Schema.Int.pipe(Schema.between(2, 5))),
     "The most runs at once with `overlap: parallel`; 2 when absent."
@@ -103,7 +116,7 @@ const PreviewQuery = Schema.Struct({
     Schema.optionalWith(integer({ min: 1, max: 50 }), absent),
     "How many times at most, 1 to 50; 10 when absent."
   ),
-  from: field(Schema.optionalWith(Timestamp, absent), "Only times after this one; after now when absent.")
+  from: field(Schema.optionalWith(GivenTimestamp, absent), "Only times after this one; after now when absent.")
 })
 export type PreviewQuery = typeof PreviewQuery.Type
 
@@ -140,7 +153,7 @@ export const FilterPreview = Schema.Struct({
         holds: field(Schema.Boolean, "True when the condition holds."),
         found: field(
           Schema.NullOr(Schema.String),
-          "The value at the pointer as JSON, cut at 200 characters; null for none."
+          "The value at the pointer as JSON, or the list of values where the pointer leads through a list, cut at 200 characters; null for none."
         )
       })
     ),

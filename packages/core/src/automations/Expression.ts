@@ -1,7 +1,12 @@
-/** The five fields of a schedule, each as the numbers that it allows. */
+/** The five fields of a schedule, as they were read. */
 export interface Expression {
+  /** The minutes and hours that it allows. */
   readonly minutes: ReadonlyArray<number>
   readonly hours: ReadonlyArray<number>
+  /** True where a date has to fit the day and the weekday. False where one of them is enough. */
+  readonly needsBoth: boolean
+  /** False for a schedule of days that no month of it has, as 30 February. */
+  readonly comes: boolean
 }
 
 /** The reason why a text is no expression, as a sentence for people. */
@@ -30,6 +35,7 @@ const fields: ReadonlyArray<Field> = [
 /**
  * Reads five fields: minute, hour, day, month and weekday. A field is `*`, a number, a range, a list of these, or `*` or a range with a step. Months and
  * weekdays also have the first three letters of their English names. Everything else that crons take, such as `@daily`, `?`, `L` or seconds, is a fault.
+ * Day and weekday together mean what they mean in Vixie's cron.
  */
 export const parseExpression = (text: string): Expression | Fault => {
   const parts = text.trim().split(/\s+/)
@@ -41,9 +47,15 @@ export const parseExpression = (text: string): Expression | Fault => {
     if ("fault" in set) return set
     sets.push(set.numbers)
   }
-  const [minutes = [], hours = []] = sets
-  return { minutes, hours }
+  const [minutes = [], hours = [], days = [], ofMonths = []] = sets
+  // Cron looks at the first character alone, so `*/2` counts as a star too.
+  const needsBoth = parts[2]?.startsWith("*") === true || parts[4]?.startsWith("*") === true
+  // Every date falls on every weekday within 400 years.
+  const hasDate = ofMonths.some((month) => days.some((day) => day <= (longestMonths[month - 1] ?? 0)))
+  return { minutes, hours, needsBoth, comes: hasDate || !needsBoth }
 }
+
+const longestMonths = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
 const numbersOf = (text: string, field: Field): { readonly numbers: ReadonlyArray<number> } | Fault => {
   const numbers = new Set<number>()

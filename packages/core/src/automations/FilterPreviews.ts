@@ -1,14 +1,14 @@
+import { cutText } from "@reins/base/base/CutText"
+import type { Principal } from "@reins/base/domain/Principal"
+import { notFound, type ReinsError } from "@reins/base/domain/ReinsError"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Context, Effect, Layer, ParseResult, Schema } from "effect"
 import { Access, type Denied } from "../access/Access.js"
-import { cutText } from "../base/CutText.js"
-import type { Principal } from "../domain/Principal.js"
-import { notFound, type ReinsError } from "../domain/ReinsError.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { type HookDenied, Hooks } from "../hooks/Hooks.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import type { FilterPreview, FilterPreviewInput } from "./AutomationsApi.js"
-import { atPointer, holds, issueAt, wants } from "./Filters.js"
+import { holds, issueAt, reach, wants } from "./Filters.js"
 import { payloadText } from "./PayloadText.js"
 
 /** The most characters of a value that a condition found. */
@@ -76,11 +76,11 @@ const shown = (
     event: sample.event,
     event_matches: wants(wanted, sample),
     conditions: filter.map((condition) => {
-      const found = atPointer(sample.body, condition.pointer)
+      const { throughList, values } = reach(sample.body, condition.pointer)
       return {
         pointer: condition.pointer,
         holds: holds(condition, sample.body),
-        found: found === undefined ? null : cutText(JSON.stringify(found), mostFound)
+        found: values.length === 0 ? null : cutText(JSON.stringify(throughList ? values : values[0]), mostFound)
       }
     }),
     data: payloadText(sample.body, pick, mostData) ?? null,

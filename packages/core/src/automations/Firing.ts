@@ -1,17 +1,18 @@
+import type { AutomationId } from "@reins/base/domain/Ids"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import { fromMillis, fromNow, type Timestamp, toMillis } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
-import type { AutomationId } from "../domain/Ids.js"
-import type { ReinsError } from "../domain/ReinsError.js"
-import { fromMillis, fromNow, type Timestamp, toMillis } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
-import { Oversight } from "../store/Oversight.js"
+import { Journal } from "../store/Journal.js"
 import { commandedOf, makeMayAct, principalOf } from "./Acting.js"
+import { isUnbegun } from "./Allowance.js"
 import type { TimedTrigger } from "./Automation.js"
 import { type AutomationRunKind, automationRunStates } from "./AutomationRun.js"
 import { type AutomationRow, AutomationStore, optionsOf, timedTriggerOf, triggerOf } from "./AutomationStore.js"
 import { lostAccess, makePause } from "./Pausing.js"
 import { makePlan, plannedAfter, type Schedules, type Ticket } from "./Plan.js"
 import { makeEndings } from "./RunEndings.js"
-import { type Held, makeHold, makeRunStart, type Occurrence, type Unstartable } from "./RunStart.js"
+import { type Held, isFromOutside, makeHold, makeRunStart, type Occurrence, type Unstartable } from "./RunStart.js"
 import { ofAutomation, RunStore } from "./RunStore.js"
 
 /** The runs that a workspace may begin in a minute. Others wait, so that an outage ends without a storm. */
@@ -145,7 +146,7 @@ const makeBeginAsOwner = Effect.gen(function* () {
   const mayAct = yield* makeMayAct
   const endings = yield* makeEndings
   const runs = yield* RunStore
-  const { inCommit } = yield* Oversight
+  const { inCommit } = (yield* Journal).oversight
 
   return Effect.fnUntraced(function* (held: Held, occurrence: Occurrence, refusal: ReinsError | undefined) {
     const { row } = held
@@ -173,7 +174,7 @@ export const makeStartWaiting = Effect.gen(function* () {
   const pause = yield* makePause
   const mayAct = yield* makeMayAct
   const endings = yield* makeEndings
-  const { inCommit } = yield* Oversight
+  const { inCommit } = (yield* Journal).oversight
 
   return Effect.fnUntraced(function* (
     automationId: AutomationId,
@@ -193,10 +194,10 @@ export const makeStartWaiting = Effect.gen(function* () {
       yield* endings.refused(row, run, refusal)
       return yield* endings.startNext(row)
     }
-    const isFromOutside = run.kind === "hook" || run.kind === "event"
-    if (isFromOutside && (yield* runs.countStarted(row.workspace_id, yield* fromNow(-60_000))) >= startsPerMinute)
+    if (isFromOutside(run) && (yield* runs.countStarted(row.workspace_id, yield* fromNow(-60_000))) >= startsPerMinute)
       return yield* endings.start(row, run, yield* fromNow(crowdedMs))
     const begun = yield* start.beginWaiting(held, principalOf(row), run)
+    if (isUnbegun(begun)) return
     yield* inCommit(commandedOf(row))
     if (begun.state === "failed") yield* endings.count(row, begun)
     // One that began ends later, and the next one with it.

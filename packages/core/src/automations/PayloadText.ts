@@ -1,5 +1,5 @@
-import { cutText } from "../base/CutText.js"
-import { atPointer } from "./Filters.js"
+import { cutText } from "@reins/base/base/CutText"
+import { pickAt } from "./Filters.js"
 
 /** The most characters of what a hook brings. */
 const mostCharacters = 64 * 1024
@@ -32,7 +32,7 @@ export const payloadText = (
     return textOf(membersOf(body), most)
   }
   const parts = pick.flatMap((pointer) => {
-    const value = atPointer(body, pointer)
+    const value = pickAt(body, pointer)
     return value === undefined ? [] : [{ name: pointer, json: JSON.stringify(value) }]
   })
   return textOf(parts, most)

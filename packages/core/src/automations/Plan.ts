@@ -1,5 +1,5 @@
+import { fromMillis, type Timestamp, toMillis } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
-import { fromMillis, type Timestamp, toMillis } from "../domain/Timestamp.js"
 import { JobStore } from "../jobs/JobStore.js"
 import type { TimedTrigger } from "./Automation.js"
 import { type AutomationRow, notDue } from "./AutomationStore.js"

@@ -1,5 +1,5 @@
+import { oneByOne, onTopOf } from "@reins/base/base/Layered"
 import { Effect } from "effect"
-import { oneByOne, onTopOf } from "../base/Layered.js"
 import { expireJob, fireJob, startJob } from "./AutomationJobs.js"
 import { AutomationRuns } from "./AutomationRuns.js"
 import { AutomationStore } from "./AutomationStore.js"

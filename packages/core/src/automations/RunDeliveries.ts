@@ -1,17 +1,17 @@
+import { fn } from "@reins/base/base/Traced"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Effect, Layer } from "effect"
-import { fn } from "../base/Traced.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
 import { DeliveryListeners } from "../changes/DeliveryListeners.js"
 import { DeliveryStore } from "../changes/DeliveryStore.js"
 import { makeOpenRequest } from "../changes/MergeRequestCommands.js"
 import { makeRequest } from "../changes/RequestDelivery.js"
-import { ReinsError } from "../domain/ReinsError.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { JobKind } from "../jobs/JobKind.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { SessionStore } from "../sessions/SessionStore.js"
+import { Journal } from "../store/Journal.js"
 import type { Commanded } from "../store/Oversight.js"
-import { Oversight } from "../store/Oversight.js"
 import { makeMayAct, principalOf } from "./Acting.js"
 import type { AutomationDelivery } from "./Automation.js"
 import { type AutomationRow, AutomationStore, optionsOf } from "./AutomationStore.js"
@@ -111,7 +111,7 @@ export const deliverJob = Effect.gen(function* () {
   const runs = yield* RunStore
   const mayAct = yield* makeMayAct
   const step = yield* makeStep
-  const oversight = yield* Oversight
+  const { oversight } = yield* Journal
 
   /** The work as it is now; undefined for nothing to do. */
   const workOf = Effect.fnUntraced(function* (runId: string) {

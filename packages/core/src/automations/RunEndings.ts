@@ -1,13 +1,13 @@
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import type { Timestamp } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
 import { nano } from "../budgets/BudgetRow.js"
 import { BudgetStore } from "../budgets/BudgetStore.js"
-import type { ReinsError } from "../domain/ReinsError.js"
-import type { Timestamp } from "../domain/Timestamp.js"
 import { JobStore } from "../jobs/JobStore.js"
-import { isUnbegun } from "./Allowance.js"
+import { isUnbegun, widthOf } from "./Allowance.js"
 import { type AutomationRow, AutomationStore, automationTarget, optionsOf } from "./AutomationStore.js"
 import { makePause } from "./Pausing.js"
-import { type RunRow, RunStore } from "./RunStore.js"
+import { type LiveRun, type RunRow, RunStore } from "./RunStore.js"
 
 /** The kind of the job that begins a run which has waited for the end of the one before. */
 export const startJobKind = "automation.start"
@@ -47,7 +47,7 @@ export const makeEndings = Effect.gen(function* () {
   })
 
   /** Has a waiting run begin, at a time or now. */
-  const start = Effect.fnUntraced(function* (row: AutomationRow, run: RunRow, runAt?: Timestamp) {
+  const start = Effect.fnUntraced(function* (row: AutomationRow, run: LiveRun, runAt?: Timestamp) {
     yield* jobs.enqueue({
       kind: startJobKind,
       subject: { type: "automation_run", id: run.id },
@@ -68,12 +68,12 @@ export const makeEndings = Effect.gen(function* () {
       if (isArchived) yield* pause(row, { reason: "project_archived", message })
       else yield* count(row, failed)
     }),
-    /** Has the run begin that waits for the end of the others. */
+    /** Has those runs begin, oldest first, that there is room for beside the others. */
     startNext: Effect.fnUntraced(function* (row: AutomationRow) {
       const live = yield* runs.live(row.id)
-      const next = live.find(isUnbegun)
-      if (next === undefined || live.some((run) => !isUnbegun(run))) return
-      yield* start(row, next)
+      const waiting = live.filter(isUnbegun)
+      const room = Math.max(0, widthOf(row) - (live.length - waiting.length))
+      yield* Effect.forEach(waiting.slice(0, room), (next) => start(row, next), { discard: true })
     })
   }
 })

@@ -1,10 +1,10 @@
+import type { Principal } from "@reins/base/domain/Principal"
+import { notFound, type ReinsError } from "@reins/base/domain/ReinsError"
+import { fromNow, now, type Timestamp } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
 import { actorOf } from "../access/Access.js"
 import type { BudgetInput } from "../budgets/Budget.js"
 import { BudgetStore } from "../budgets/BudgetStore.js"
-import type { Principal } from "../domain/Principal.js"
-import { notFound, type ReinsError } from "../domain/ReinsError.js"
-import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { Inbox } from "../sessions/Inbox.js"
 import type { Unpostable } from "../sessions/MessageAdmission.js"
@@ -13,7 +13,7 @@ import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { sessionBudgets, type Unenforceable } from "../sessions/usage/SessionBudgets.js"
 import type { Commit } from "../store/Commit.js"
-import { allowanceOf, judgeOverlap } from "./Allowance.js"
+import { allowanceOf, type Dropped, judgeOverlap, mostWaiting } from "./Allowance.js"
 import type { NewSessionTarget } from "./Automation.js"
 import type { AutomationRun, SkipReason } from "./AutomationRun.js"
 import { type AutomationRow, AutomationStore, automationTarget, optionsOf } from "./AutomationStore.js"
@@ -90,9 +90,8 @@ export const makeRunStart = Effect.gen(function* () {
       const { row } = held
       const options = optionsOf(row)
       const live = yield* runs.live(row.id)
-      const verdict = judgeOverlap(options, live)
-      if (verdict === "overlap" || verdict === "coalesced")
-        return yield* skip(row, occurrence, verdict, overlapWords[verdict])
+      const verdict = judgeOverlap(row, live)
+      if (verdict !== "begin" && verdict !== "wait") return yield* skip(row, occurrence, verdict, overlapWords[verdict])
       const allowance = allowanceOf(options, row, live)
       if (allowance === "spent") {
         yield* pause(row, { reason: "budget_exhausted", message: spentWords })
@@ -112,6 +111,8 @@ export const makeRunStart = Effect.gen(function* () {
       const others = (yield* runs.live(held.row.id)).filter(({ id }) => id !== run.id)
       const allowance = allowanceOf(optionsOf(held.row), held.row, others)
       if (typeof allowance === "object") return yield* work(held, by, run, allowance.limits)
+      // What a call has brought waits on, until the others have ended and it is known what they have spent.
+      if (allowance === "reserved" && isFromOutside(run)) return run
       if (allowance === "spent") yield* pause(held.row, { reason: "budget_exhausted", message: spentWords })
       const reason_message = allowance === "spent" ? spentWords : reservedWords
       const stands = (yield* runs.find(run.id)) ?? run
@@ -123,8 +124,12 @@ export const makeRunStart = Effect.gen(function* () {
   }
 })
 
-export const overlapWords = {
-  overlap: "The run before had not ended. Choose overlap queue or parallel if this one should have begun.",
+/** True for a run that brings its own work: a call of a hook, or an event. */
+export const isFromOutside = ({ kind }: Pick<RunRow, "kind">): boolean => kind === "hook" || kind === "event"
+
+export const overlapWords: Readonly<Record<Dropped, string>> = {
+  queue_full: `${mostWaiting} runs wait already for the end of the one before, and more are not kept waiting. Make this one again when there is room.`,
+  overlap: "The run before had not ended. Choose overlap wait, queue or parallel if this one should have begun.",
   coalesced: "A run waits already for the end of the one before. It does the work of this one too."
 }
 

@@ -1,10 +1,17 @@
+import { fn } from "@reins/base/base/Traced"
+import {
+  type AutomationId,
+  AutomationRunId,
+  type DeliveryId,
+  type JobId,
+  type MergeRequestId,
+  newId
+} from "@reins/base/domain/Ids"
+import type { Page, StatePageRequest } from "@reins/base/domain/Page"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import { fromNow, now, type Timestamp } from "@reins/base/domain/Timestamp"
 import { Context, Effect, Layer } from "effect"
-import { fn } from "../base/Traced.js"
 import type { BudgetInput } from "../budgets/Budget.js"
-import { AutomationRunId, type DeliveryId, type JobId, type MergeRequestId, newId } from "../domain/Ids.js"
-import type { Page, StatePageRequest } from "../domain/Page.js"
-import type { ReinsError } from "../domain/ReinsError.js"
-import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
@@ -35,6 +42,9 @@ export interface RunRow extends AutomationRun {
   readonly undelivered_reason: string | null
   readonly undelivered_message: string | null
 }
+
+/** A run that has not ended, without what it holds of its call. */
+export type LiveRun = Omit<RunRow, "payload">
 
 /** The columns that a new run starts with. The others are null. */
 export type NewRun = Pick<RunRow, "automation_id" | "due_at" | "kind" | "late_seconds" | "state" | "workspace_id"> &
@@ -93,7 +103,7 @@ export class RunStore extends Context.Tag("@reins/core/automations/RunStore")<
     /** The run whose automation has asked for a delivery. */
     readonly ofDelivery: (deliveryId: string) => Effect.Effect<RunRow | undefined>
     /** The runs of an automation that have not ended, oldest first. */
-    readonly live: (automationId: string) => Effect.Effect<ReadonlyArray<RunRow>>
+    readonly live: (automationId: string) => Effect.Effect<ReadonlyArray<LiveRun>>
     /** The runs of a workspace that have begun since a time. */
     readonly countStarted: (workspaceId: string, since: Timestamp) => Effect.Effect<number>
     /** Adds a run. Undefined when its occurrence has one. */
@@ -101,7 +111,9 @@ export class RunStore extends Context.Tag("@reins/core/automations/RunStore")<
     /** Changes columns, and leaves the state. */
     readonly update: (id: AutomationRunId, changes: RunUpdate) => Effect.Effect<RunRow, never, Commit>
     /** Moves a run. Dies for a move that `automationRunStates` does not draw. */
-    readonly move: (run: RunRow, to: AutomationRunState, changes?: RunUpdate) => Effect.Effect<RunRow, never, Commit>
+    readonly move: (run: LiveRun, to: AutomationRunState, changes?: RunUpdate) => Effect.Effect<RunRow, never, Commit>
+    /** Forgets what calls have brought for the runs of an automation, the ids of their deliveries among it. */
+    readonly forgetCalls: (automationId: AutomationId) => Effect.Effect<void, never, Commit>
     /** Removes the runs that ended over 90 days ago, and what hooks brought over 7 days ago. */
     readonly purge: Effect.Effect<void>
   }
@@ -144,7 +156,7 @@ export class RunStore extends Context.Tag("@reins/core/automations/RunStore")<
           db.first(sql<RunRow>`select * from automation_runs where session_id = ${sessionId} order by id desc limit 1`),
         ofDelivery: (deliveryId) => db.first(ofDelivery(deliveryId)),
         live: (automationId) =>
-          db.all(sql<RunRow>`select * from automation_runs
+          db.all(sql<LiveRun>`select ${sql.literal(liveColumns)} from automation_runs
             where automation_id = ${automationId} and state in (${ongoing}) order by id`),
         countStarted: (workspaceId, since) =>
           Effect.map(
@@ -188,6 +200,8 @@ export class RunStore extends Context.Tag("@reins/core/automations/RunStore")<
           const finished_at = automationRunStates.isTerminal(to) ? yield* now : null
           return yield* write(run.id, { ...changes, state: to, finished_at })
         }),
+        forgetCalls: (automationId) =>
+          db.run(sql`update automation_runs set payload = null, occurrence = id where automation_id = ${automationId}`),
         purge: Effect.zipRight(
           Effect.flatMap(fromNow(-keptMs), (before) =>
             db.run(sql`delete from automation_runs where finished_at < ${before}`)
@@ -201,6 +215,11 @@ export class RunStore extends Context.Tag("@reins/core/automations/RunStore")<
     })
   )
 }
+
+/** All columns but the payload, because many runs may wait, each with one. */
+const liveColumns = `id, automation_id, workspace_id, occurrence, kind, state, reason, reason_message, due_at, late_seconds, missed,
+  retry_of_run_id, session_id, turn_id, budget, expiry_job_id, has_expired, closes, depth, delivery_id, merge_request_id,
+  undelivered_reason, undelivered_message, created_at, started_at, finished_at`
 
 const keptMs = 90 * 24 * 60 * 60 * 1000
 const payloadMs = 7 * 24 * 60 * 60 * 1000

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto"
+import { fromMillis, type Timestamp, toMillis } from "@reins/base/domain/Timestamp"
 import { Cron } from "croner"
-import { fromMillis, type Timestamp, toMillis } from "../domain/Timestamp.js"
 import type { PlannedTime, ScheduleTrigger, TimedTrigger } from "./Automation.js"
-import { isOnceADay, parseExpression, shortestGap } from "./Expression.js"
+import { type Expression, isOnceADay, parseExpression, shortestGap } from "./Expression.js"
 
 // Owns the times of triggers. An expression with one minute and one hour comes once on each of its days: a time that a change of the clock skips comes
 // at the end of the gap, and one that is repeated comes at its first. Every other expression follows the wall clock.
@@ -39,14 +39,16 @@ export const scheduleOf = (trigger: TimedTrigger): Schedule => {
   const gap = shortestGap(expression)
   if (gap < leastMinutes)
     throw new ScheduleFault("expression", `comes every ${gap} minutes; ${leastMinutes} minutes are the least`)
-  const cron = cronOf(trigger)
+  const cron = cronOf(trigger, expression)
+  if (!expression.comes) return { next: () => undefined }
   return { next: (after) => cron.nextRun(new Date(after))?.getTime() }
 }
 
 /** The library refuses a few expressions more, such as a step beyond its field. */
-const cronOf = ({ expression, timezone }: ScheduleTrigger): Cron => {
+const cronOf = ({ expression, timezone }: ScheduleTrigger, { needsBoth }: Expression): Cron => {
   try {
-    return new Cron(expression.trim().split(/\s+/).join(" "), { timezone, paused: true, mode: "5-part" })
+    const fields = expression.trim().split(/\s+/).join(" ")
+    return new Cron(fields, { timezone, paused: true, mode: "5-part", domAndDow: needsBoth })
   } catch {
     throw new ScheduleFault("expression", "is not one that can come; look at its steps and its ranges")
   }
@@ -121,13 +123,14 @@ export const jitterMs = (id: string, trigger: TimedTrigger, schedule: Schedule, 
   return Math.floor(digestBelow(id, most + 1) / 1000) * 1000
 }
 
-/** The first times of a trigger after an instant, as people look at them. */
+/** The first times of a trigger after an instant, as people look at them. Throws a `ScheduleFault` for a schedule that never comes. */
 export const preview = (trigger: TimedTrigger, after: Timestamp, count: number): ReadonlyArray<PlannedTime> => {
   const times = timesAfter(scheduleOf(trigger), toMillis(after), count)
   if (trigger.kind === "once") return times.map((at) => ({ at: fromMillis(at), local: null, note: null }))
   const wall = wallClock(trigger.timezone)
   const expression = parseExpression(trigger.expression)
-  const single = !("fault" in expression) && isOnceADay(expression) ? expression : undefined
+  if ("fault" in expression || !expression.comes) throw new ScheduleFault("expression", "never comes")
+  const single = isOnceADay(expression) ? expression : undefined
   return times.map((at) => {
     const offset = wall(at)
     const local = new Date(at + offset)

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
+import { newRing, readRing, writeRing } from "@reins/base/secrets/KeyRingFile"
 import { Effect } from "effect"
-import { newRing, readRing, writeRing } from "../secrets/KeyRingFile.js"
 import { BackupError, type BackupManifest, explained, parts } from "./BackupManifest.js"
 import type { Inventory } from "./Inventory.js"
 

@@ -1,20 +1,21 @@
 import { existsSync } from "node:fs"
+import type { CoreConfig } from "@reins/base/base/CoreConfig"
+import { KeyRing } from "@reins/base/secrets/KeyRing"
+import { newRing } from "@reins/base/secrets/KeyRingFile"
+import { Vault } from "@reins/base/secrets/Vault"
+import { Forges } from "@reins/machine/forge/Forges"
+import { Manifests } from "@reins/machine/harness/Manifests"
 import { Layer } from "effect"
 import { Access } from "../access/Access.js"
-import type { CoreConfig } from "../base/CoreConfig.js"
+import { RepositoryConnections } from "../catalog/RepositoryConnections.js"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
 import { TokenMint } from "../connections/TokenMint.js"
 import { ValidationStore } from "../connections/ValidationStore.js"
-import { Forges } from "../forge/Forges.js"
-import { Manifests } from "../harness/Manifests.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { oneMachine } from "../placement/Placements.js"
 import { ProjectStore } from "../projects/ProjectStore.js"
 import { Projects } from "../projects/Projects.js"
-import { KeyRing } from "../secrets/KeyRing.js"
-import { newRing } from "../secrets/KeyRingFile.js"
-import { Vault } from "../secrets/Vault.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { Journal } from "../store/Journal.js"
 
@@ -22,7 +23,7 @@ import { Journal } from "../store/Journal.js"
 export const storedRows = ({ keyFile }: Pick<CoreConfig["Type"], "keyFile">) => {
   // Without the keys a repository that asks for a credential cannot be fetched, and all others can.
   const keys = existsSync(keyFile) ? KeyRing.layerFile(keyFile) : KeyRing.layerOf(newRing())
-  return Layer.mergeAll(Projects.layer, TokenMint.layer).pipe(
+  return Layer.mergeAll(Projects.layer, TokenMint.layer, RepositoryConnections.layer).pipe(
     Layer.provideMerge(Layer.provideMerge(ConnectionStore.layer, ConnectionKinds.layer)),
     Layer.provideMerge(Layer.mergeAll(SessionStore.layer, ProjectStore.layer, ValidationStore.layer, JobStore.layer)),
     Layer.provideMerge(Layer.mergeAll(Journal.layer, Access.layer, Layer.provide(Vault.layer, keys), Manifests.layer)),

@@ -1,7 +1,7 @@
 import { constants } from "node:fs"
 import * as fs from "node:fs/promises"
-import { ArchiveDamaged, type ArchivedEntry } from "../files/Archive.js"
-import { beneath, pathBytes, pathNames } from "../files/NameText.js"
+import { ArchiveDamaged, type ArchivedEntry } from "@reins/machine/files/Archive"
+import { beneath, pathBytes, pathNames } from "@reins/machine/files/NameText"
 
 /**
  * Writes entries below an empty root. Links are made last, so that no entry of a hostile archive is written through one. No file is written

@@ -1,6 +1,6 @@
+import { field } from "@reins/base/domain/Field"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { Timestamp } from "../domain/Timestamp.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 

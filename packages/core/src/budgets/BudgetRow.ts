@@ -1,4 +1,4 @@
-import type { Timestamp } from "../domain/Timestamp.js"
+import type { Timestamp } from "@reins/base/domain/Timestamp"
 import type { Database } from "../store/Database.js"
 import type { Budget } from "./Budget.js"
 

@@ -1,7 +1,7 @@
+import type { WorkspaceId } from "@reins/base/domain/Ids"
+import type { CarePrincipal } from "@reins/base/domain/Principal"
 import { Effect } from "effect"
 import { Access } from "../access/Access.js"
-import type { WorkspaceId } from "../domain/Ids.js"
-import type { CarePrincipal } from "../domain/Principal.js"
 import { ApiKeyStore } from "../identity/ApiKeyStore.js"
 import type { CareRow } from "./CareStore.js"
 

@@ -1,7 +1,4 @@
-import { Schema } from "effect"
-import { BudgetInput } from "../budgets/Budget.js"
-import { CareState } from "../changes/looks/CareState.js"
-import { field } from "../domain/Field.js"
+import { field } from "@reins/base/domain/Field"
 import {
   AccountId,
   AttentionId,
@@ -11,9 +8,12 @@ import {
   MergeRequestId,
   MessageId,
   TurnId
-} from "../domain/Ids.js"
-import * as StateMachine from "../domain/StateMachine.js"
-import { Timestamp } from "../domain/Timestamp.js"
+} from "@reins/base/domain/Ids"
+import * as StateMachine from "@reins/base/domain/StateMachine"
+import { Timestamp } from "@reins/base/domain/Timestamp"
+import { Schema } from "effect"
+import { BudgetInput } from "../budgets/Budget.js"
+import { CareState } from "../changes/looks/CareState.js"
 import { CareDelivers, CareOf } from "../projects/CarePolicy.js"
 
 /** The moves of a care. One that was handed over or has ended watches again when somebody puts it. */

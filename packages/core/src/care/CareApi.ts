@@ -1,9 +1,9 @@
 import { HttpApiGroup } from "@effect/platform"
+import { extension, idPath, post, put, read, remove } from "@reins/base/domain/Endpoint"
+import { Page } from "@reins/base/domain/Page"
+import { pageFields } from "@reins/base/domain/Query"
 import { Schema } from "effect"
 import { DeliveryAnswer } from "../changes/ChangesApi.js"
-import { extension, idPath, post, put, read, remove } from "../domain/Endpoint.js"
-import { Page } from "../domain/Page.js"
-import { pageFields } from "../domain/Query.js"
 import { CareInput } from "../projects/CarePolicy.js"
 import { Attention, Care } from "./Care.js"
 

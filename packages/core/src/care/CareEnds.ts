@@ -9,11 +9,13 @@ import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { type Turn, turnStates } from "../sessions/Turn.js"
 import { type CareRow, CareStore, policyOf } from "./CareStore.js"
-import { deliverCareKind } from "./DeliverJob.js"
 import { makeDeliveryEnds } from "./DeliveryEnds.js"
 import { makeFollowTurn } from "./EveryTurn.js"
 import { followRows } from "./FollowRows.js"
 import { makeEndWork, makeFindWork } from "./Work.js"
+
+/** The kind of the job that judges what a turn has made, and has it delivered. */
+export const deliverCareKind = "care.deliver"
 
 /** Lets attentions follow their turns and deliveries, in the commits that move these. */
 export const layer = Layer.effectDiscard(
@@ -35,6 +37,13 @@ const makeTurnMoved = Effect.gen(function* () {
   const end = yield* makeEndWork
   const spend = yield* makeSpend
   const follow = yield* makeFollowTurn
+  const budgets = yield* BudgetStore
+
+  /** True for a turn that has used up what care gave it, and not the budget of its session or workspace. */
+  const isSpent = (turn: Turn) =>
+    turn.reason === "budget_exhausted"
+      ? Effect.map(budgets.find(turn.id), (budget) => budget?.exhausted === true)
+      : Effect.succeed(false)
 
   return Effect.fnUntraced(function* (turn: Turn) {
     if (!turnStates.isTerminal(turn.state)) return
@@ -48,7 +57,8 @@ const makeTurnMoved = Effect.gen(function* () {
     if (locked !== undefined) yield* spend(locked, turn)
     const work = yield* find(attention.id, "turning")
     if (work === undefined) return
-    if (turn.state !== "succeeded") return yield* end(attention.id, "turn_failed")
+    if (turn.state !== "succeeded")
+      return yield* end(attention.id, (yield* isSpent(turn)) ? "budget_exhausted" : "turn_failed")
     const session = yield* sessions.find(turn.session_id)
     if (session === undefined) return
     yield* store.move(work.attention, "delivering")

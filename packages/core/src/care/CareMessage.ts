@@ -1,6 +1,6 @@
-import { cutText } from "../base/CutText.js"
-import { tailOf } from "../forge/CheckLogText.js"
-import type { CheckLog } from "../forge/CheckRun.js"
+import { cutText } from "@reins/base/base/CutText"
+import { tailOf } from "@reins/machine/forge/CheckLogText"
+import type { CheckLog } from "@reins/machine/forge/CheckRun"
 
 /** A red check with what it has written. */
 export interface QuotedCheck {
@@ -111,7 +111,10 @@ const factsOf = ({
   `Merge request: ${number === null ? "" : `#${number} `}${name(title)}, branch ${name(branch)} into ${name(base)}, head ${head}`,
   ...conflicts.slice(0, mostConflicts).map((path) => `Conflict in: ${name(path)}`),
   ...(conflicts.length > mostConflicts ? [`Conflicts in ${conflicts.length - mostConflicts} more files`] : []),
-  ...checks.map((check) => `Failed check: ${name(check.name)}`),
+  ...checks.map(
+    (check) =>
+      `Failed check: ${name(check.name)}${check.log?.unshown === undefined ? "" : ", whose log the forge does not show to the service"}`
+  ),
   ...comments
     .filter(({ path }) => path !== null)
     .slice(0, mostComments)

@@ -1,11 +1,11 @@
+import { fn } from "@reins/base/base/Traced"
+import { Bench } from "@reins/machine/bench/Bench"
 import { Effect } from "effect"
-import { fn } from "../base/Traced.js"
-import { Bench } from "../bench/Bench.js"
 import type { Changeset } from "../changes/Changeset.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
 import { deliveryError } from "../changes/DeliveryRemote.js"
 import { WatchStore } from "../changes/looks/WatchStore.js"
-import type { JobKind, RunningAttempt } from "../jobs/JobKind.js"
+import type { JobWork, RunningAttempt } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import { CareStore } from "./CareStore.js"
@@ -19,13 +19,10 @@ import { makePost } from "./Posting.js"
 import { makeSummary } from "./Summary.js"
 import { type CareWork, makeEndWork, makeFindWork } from "./Work.js"
 
-/** The kind of the job that judges what a turn has made, and has it delivered. */
-export const deliverCareKind = "care.deliver"
-
 const done = { state: "succeeded", command: Effect.void } as const
 
 /** Judges what the turn of an attention has made: nothing, something for a person, or a delivery on top of the head. */
-export const deliverCareJob = Effect.gen(function* () {
+export const deliverCareWork = Effect.gen(function* () {
   const find = yield* makeFindWork
   const end = yield* makeEndWork
   const changesets = yield* ChangesetStore
@@ -46,16 +43,13 @@ export const deliverCareJob = Effect.gen(function* () {
     if (isOtherBase(work) || (yield* leftMarks(work, made.tree)).length > 0)
       return yield* attempt.commit(end(attention.id, "merge_conflict"))
     const paths = yield* touched(work, made.tree)
-    const isProtected = touchesProtected(paths, row)
+    const isProtected = yield* touchesProtected(paths, row)
     if (isProtected || attention.proposes === 1)
       return yield* attempt.commit(steps.propose(attention.id, made, isProtected))
     yield* deliver(attempt, work, made)
   })
 
   return {
-    kind: deliverCareKind,
-    concurrency: 4,
-    deadlineMs: 10 * 60_000,
     run: fn("deliverCareJob.run")(function* (attempt) {
       const work = yield* find(attempt.claim.subject.id, "delivering")
       if (work !== undefined && work.attention.delivery_id === null) yield* judge(attempt, work)
@@ -63,7 +57,7 @@ export const deliverCareJob = Effect.gen(function* () {
     }),
     failed: ({ subject }) => end(subject.id, "turn_failed"),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
-  } satisfies JobKind
+  } satisfies JobWork
 })
 
 /** Gives the function that finds the paths that a turn has changed. */

@@ -1,15 +1,15 @@
+import type { Principal } from "@reins/base/domain/Principal"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Effect } from "effect"
 import type { Changeset } from "../changes/Changeset.js"
 import type { Delivery } from "../changes/Delivery.js"
 import { deliveryAnswers } from "../changes/DeliveryAnswers.js"
 import { DeliveryStore } from "../changes/DeliveryStore.js"
 import { makeRequest } from "../changes/RequestDelivery.js"
-import type { Principal } from "../domain/Principal.js"
-import { ReinsError } from "../domain/ReinsError.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { RunningAttempt } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { Oversight } from "../store/Oversight.js"
+import { Journal } from "../store/Journal.js"
 import { carePrincipal, makeCareMayAct } from "./Acting.js"
 import type { CareReason } from "./Care.js"
 import { CareStore } from "./CareStore.js"
@@ -29,7 +29,7 @@ export const makeDeliver = Effect.gen(function* () {
   const resume = yield* makeResume
   const { isUnderWay } = yield* followRows
   const sessions = yield* SessionStore
-  const oversight = yield* Oversight
+  const { oversight } = yield* Journal
 
   return Effect.fnUntraced(function* (attempt: RunningAttempt, given: CareWork, changeset: Changeset) {
     const by = carePrincipal(given.row, given.session.workspace_id)

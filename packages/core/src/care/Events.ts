@@ -1,8 +1,8 @@
+import { eventKinds, type PayloadsOf } from "@reins/base/domain/Event"
+import { field } from "@reins/base/domain/Field"
+import { AttentionId, MergeRequestId } from "@reins/base/domain/Ids"
 import { Schema } from "effect"
 import { CareState } from "../changes/looks/CareState.js"
-import { eventKinds, type PayloadsOf } from "../domain/Event.js"
-import { field } from "../domain/Field.js"
-import { AttentionId, MergeRequestId } from "../domain/Ids.js"
 import { CareOutcome } from "./Care.js"
 
 const CarePayload = Schema.Struct({
@@ -35,6 +35,6 @@ export const careEvents = eventKinds({
   "merge_request.care_ended": { payload: CarePayload, text: "The merge request is no longer cared for." }
 })
 
-declare module "../domain/Event.js" {
+declare module "@reins/base/domain/Event" {
   interface EventPayloads extends PayloadsOf<typeof careEvents> {}
 }

@@ -1,18 +1,17 @@
+import { failpoint } from "@reins/base/base/Failpoint"
+import { fn } from "@reins/base/base/Traced"
+import { Bench } from "@reins/machine/bench/Bench"
 import { Array as Arr, Effect } from "effect"
-import { failpoint } from "../base/Failpoint.js"
-import { fn } from "../base/Traced.js"
-import { Bench } from "../bench/Bench.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
 import { deliveryError, deliveryRemote } from "../changes/DeliveryRemote.js"
 import type { EarlierDelivery } from "../changes/DeliveryRows.js"
 import { DeliveryStore } from "../changes/DeliveryStore.js"
 import type { JobFailure } from "../jobs/Job.js"
-import type { JobKind, RunningAttempt } from "../jobs/JobKind.js"
+import type { JobWork, RunningAttempt } from "../jobs/JobKind.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import type { CareReason } from "./Care.js"
 import { makeDeliver } from "./Delivering.js"
 import { makeUndelivered } from "./DeliverJob.js"
-import { followJobKind } from "./EveryTurn.js"
 import { followRows } from "./FollowRows.js"
 import { makeLeftMarks } from "./Merging.js"
 import { touchesProtected } from "./Paths.js"
@@ -21,7 +20,7 @@ import { type CareWork, makeEndWork, makeFindWork } from "./Work.js"
 const done = { state: "succeeded", command: Effect.void } as const
 
 /** Judges what a turn has made that care did not begin, and has it delivered on top of the head, or proposed. */
-export const followJob = Effect.gen(function* () {
+export const followWork = Effect.gen(function* () {
   const find = yield* makeFindWork
   const end = yield* makeEndWork
   const changesets = yield* ChangesetStore
@@ -53,9 +52,6 @@ export const followJob = Effect.gen(function* () {
   })
 
   return {
-    kind: followJobKind,
-    concurrency: 4,
-    deadlineMs: 20 * 60_000,
     run: fn("followJob.run")(function* (attempt) {
       const work = yield* find(attempt.claim.subject.id, "delivering")
       if (work !== undefined && work.attention.delivery_id === null) yield* judge(attempt, work)
@@ -63,7 +59,7 @@ export const followJob = Effect.gen(function* () {
     }),
     failed: ({ subject }, failure) => end(subject.id, reasonOf(failure)),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
-  } satisfies JobKind
+  } satisfies JobWork
 })
 
 const reasonOf = ({ code }: JobFailure): CareReason =>
@@ -81,7 +77,7 @@ const makeIsProtected = Effect.gen(function* () {
   const touches = ({ row, session }: CareWork, base: string, tree: string) =>
     changes.diff({ session: session.id, base, tree }, {}).pipe(
       Effect.mapError(deliveryError),
-      Effect.map(({ files }) =>
+      Effect.flatMap(({ files }) =>
         touchesProtected(
           files.flatMap(({ old_path, path }) => [path, ...(old_path === undefined ? [] : [old_path])]),
           row

@@ -1,5 +1,5 @@
+import type { AttentionId, ChangesetId, MergeRequestId, SessionId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
-import type { AttentionId, ChangesetId, MergeRequestId, SessionId } from "../domain/Ids.js"
 import { Database } from "../store/Database.js"
 import type { AttentionRow, CareRow } from "./CareStore.js"
 

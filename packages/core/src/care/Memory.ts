@@ -1,5 +1,5 @@
+import { type Timestamp, toMillis } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
-import { type Timestamp, toMillis } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"
 import type { CareRow } from "./CareStore.js"
 import type { CareMemory } from "./Decision.js"

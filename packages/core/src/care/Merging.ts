@@ -1,6 +1,6 @@
+import { failpoint } from "@reins/base/base/Failpoint"
+import { Bench } from "@reins/machine/bench/Bench"
 import { Effect } from "effect"
-import { failpoint } from "../base/Failpoint.js"
-import { Bench } from "../bench/Bench.js"
 import { type DeliveryRemote, deliveryError } from "../changes/DeliveryRemote.js"
 import type { BranchMerge } from "../changes/DeliveryRows.js"
 import type { RunningAttempt } from "../jobs/JobKind.js"

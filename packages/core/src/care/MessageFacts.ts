@@ -53,6 +53,6 @@ export const makeMessageOf = Effect.gen(function* () {
       checks,
       comments
     }
-    return careMessage(mask(facts), given.mark)
+    return careMessage(yield* mask(facts), given.mark)
   })
 })

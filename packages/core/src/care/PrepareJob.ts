@@ -1,17 +1,16 @@
 import { randomBytes } from "node:crypto"
+import { failpoint } from "@reins/base/base/Failpoint"
+import { fn } from "@reins/base/base/Traced"
 import { Effect } from "effect"
-import { failpoint } from "../base/Failpoint.js"
-import { fn } from "../base/Traced.js"
 import type { JobFailure } from "../jobs/Job.js"
-import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
+import { JobError, type JobWork, type RunningAttempt } from "../jobs/JobKind.js"
 import { Inbox } from "../sessions/Inbox.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { Oversight } from "../store/Oversight.js"
+import { Journal } from "../store/Journal.js"
 import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
 import { carePrincipal, makeCareMayAct } from "./Acting.js"
 import type { CareReason } from "./Care.js"
 import { CareStore, careActor, leftOf } from "./CareStore.js"
-import { prepareJobKind } from "./Deciding.js"
 import { followRows } from "./FollowRows.js"
 import { isOtherBase } from "./Merging.js"
 import { makeMessageOf } from "./MessageFacts.js"
@@ -21,14 +20,14 @@ import { type CareWork, makeEndWork, makeFindWork } from "./Work.js"
 const done = { state: "succeeded", command: Effect.void } as const
 
 /** Makes the turn of an attention ready: it brings the commits of others into the files, and queues the message. A repetition does nothing twice. */
-export const prepareJob = Effect.gen(function* () {
+export const prepareWork = Effect.gen(function* () {
   const find = yield* makeFindWork
   const begin = yield* makeBegin
   const sync = yield* makeSync
   const end = yield* makeEndWork
   const mayAct = yield* makeCareMayAct
   const messageOf = yield* makeMessageOf
-  const oversight = yield* Oversight
+  const { oversight } = yield* Journal
 
   const prepare = Effect.fnUntraced(function* (attempt: RunningAttempt, work: CareWork) {
     const { row, session } = work
@@ -56,10 +55,6 @@ export const prepareJob = Effect.gen(function* () {
   })
 
   return {
-    kind: prepareJobKind,
-    concurrency: 4,
-    deadlineMs: 20 * 60_000,
-    beginsWork: true,
     run: fn("prepareJob.run")(function* (attempt) {
       const work = yield* find(attempt.claim.subject.id, "preparing")
       if (work !== undefined) yield* prepare(attempt, work)
@@ -67,7 +62,7 @@ export const prepareJob = Effect.gen(function* () {
     }),
     failed: ({ subject }, failure) => end(subject.id, reasonOf(failure)),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
-  } satisfies JobKind
+  } satisfies JobWork
 })
 
 const reasons: Readonly<Record<string, CareReason>> = {

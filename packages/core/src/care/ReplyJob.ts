@@ -1,14 +1,13 @@
+import { cutText } from "@reins/base/base/CutText"
+import { failpoint } from "@reins/base/base/Failpoint"
+import { fn } from "@reins/base/base/Traced"
 import { Effect, Schema } from "effect"
-import { cutText } from "../base/CutText.js"
-import { failpoint } from "../base/Failpoint.js"
-import { fn } from "../base/Traced.js"
 import { forgeAccess, forgeJobError, stillClaimed } from "../changes/ForgeAccess.js"
 import { MergeRequestStore } from "../changes/MergeRequestStore.js"
-import type { JobKind } from "../jobs/JobKind.js"
+import type { JobWork } from "../jobs/JobKind.js"
 import { secretMask } from "../sessions/SecretMask.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { CareStore } from "./CareStore.js"
-import { replyJobKind } from "./Posting.js"
 
 const Payload = Schema.Struct({ post_id: Schema.String })
 
@@ -20,7 +19,7 @@ const done = { state: "succeeded", command: Effect.void } as const
 export const withoutMentions = (text: string): string => text.replace(/@(?=[\p{L}\p{N}_-])/gu, "@\u2060")
 
 /** Writes one comment on a merge request. It looks for its own mark first, so that a lost answer makes no second one. */
-export const replyJob = Effect.gen(function* () {
+export const replyWork = Effect.gen(function* () {
   const store = yield* CareStore
   const requests = yield* MergeRequestStore
   const sessions = yield* SessionStore
@@ -28,9 +27,6 @@ export const replyJob = Effect.gen(function* () {
   const maskOf = yield* secretMask
 
   return {
-    kind: replyJobKind,
-    concurrency: 4,
-    deadlineMs: 5 * 60_000,
     run: fn("replyJob.run")(function* (attempt) {
       const { post_id } = Schema.decodeUnknownSync(Payload)(attempt.claim.payload)
       const post = yield* store.findPost(post_id)
@@ -41,7 +37,7 @@ export const replyJob = Effect.gen(function* () {
       const { number } = request
       const mask = yield* maskOf(session)
       const mark = `<!-- reins:${post.mark} -->`
-      const text = `${withoutMentions(cutText(mask(post.text), mostText))}\n\n${mark}`
+      const text = `${withoutMentions(cutText(yield* mask(post.text), mostText))}\n\n${mark}`
       const comment = yield* access(attempt, request, (forge) =>
         Effect.gen(function* () {
           const known = yield* forge.posted(number, mark)
@@ -56,5 +52,5 @@ export const replyJob = Effect.gen(function* () {
     }),
     failed: () => Effect.void,
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
-  } satisfies JobKind
+  } satisfies JobWork
 })

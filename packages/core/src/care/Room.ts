@@ -1,12 +1,9 @@
-import { oneByOne, onTopOf } from "../base/Layered.js"
+import { oneByOne, onTopOf } from "@reins/base/base/Layered"
 import * as CareEnds from "./CareEnds.js"
 import { CareStore } from "./CareStore.js"
 import { Cares } from "./Cares.js"
-import { deliverCareJob } from "./DeliverJob.js"
-import { followJob } from "./FollowJob.js"
+import { deliverCareJob, followJob, prepareJob, replyJob } from "./LoadedJobs.js"
 import * as operations from "./Operations.js"
-import { prepareJob } from "./PrepareJob.js"
-import { replyJob } from "./ReplyJob.js"
 
 /** Turns for what merge requests need, until they are merged or a person goes on. */
 export const care = {

@@ -1,3 +1,5 @@
+import { toMillis } from "@reins/base/domain/Timestamp"
+import { Forges } from "@reins/machine/forge/Forges"
 import { Effect } from "effect"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
 import type { EarlierDelivery } from "../changes/DeliveryRows.js"
@@ -5,8 +7,6 @@ import { DeliveryStore } from "../changes/DeliveryStore.js"
 import { partReads } from "../changes/looks/PartRows.js"
 import type { RequestSight } from "../changes/looks/RequestListeners.js"
 import { requestReplies } from "../changes/RequestReplies.js"
-import { toMillis } from "../domain/Timestamp.js"
-import { Forges } from "../forge/Forges.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { type CareRow, CareStore } from "./CareStore.js"
 import type { CareSeen, SeenComment } from "./Decision.js"
@@ -94,7 +94,7 @@ const commentsOf = (
       author: { login: author.login, isBot: author.kind === "bot", mayWrite: writers[author.login] === true },
       isOurs: isOurs(forge_id, body),
       isResolved: resolved === true,
-      writtenMs: Date.parse(written_at) || 0,
+      writtenMs: Date.parse(written_at ?? "") || 0,
       body
     }))
   ),

@@ -1,4 +1,4 @@
-import type { MessageId, TurnId } from "../domain/Ids.js"
+import type { MessageId, TurnId } from "@reins/base/domain/Ids"
 import type { Attention } from "./Care.js"
 
 /** An attention as it is read for people. */

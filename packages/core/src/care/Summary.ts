@@ -1,5 +1,5 @@
+import { cutText } from "@reins/base/base/CutText"
 import { Effect } from "effect"
-import { cutText } from "../base/CutText.js"
 import { partReads } from "../changes/looks/PartRows.js"
 import { textOf } from "../sessions/Message.js"
 import { MessageStore } from "../sessions/messages/MessageStore.js"

@@ -1,5 +1,5 @@
+import { Bench } from "@reins/machine/bench/Bench"
 import { Array as Arr, Effect } from "effect"
-import { Bench } from "../bench/Bench.js"
 import { deliveryError, deliveryRemote } from "../changes/DeliveryRemote.js"
 import { DeliveryStore } from "../changes/DeliveryStore.js"
 import { JobError, type RunningAttempt } from "../jobs/JobKind.js"

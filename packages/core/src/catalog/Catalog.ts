@@ -1,9 +1,9 @@
+import { field } from "@reins/base/domain/Field"
+import { GatewayProtocol } from "@reins/base/domain/GatewayProtocol"
+import { ConnectionId } from "@reins/base/domain/Ids"
+import { Timestamp } from "@reins/base/domain/Timestamp"
+import { CapabilityProof, CapabilityValue } from "@reins/machine/harness/Capability"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { GatewayProtocol } from "../domain/GatewayProtocol.js"
-import { ConnectionId } from "../domain/Ids.js"
-import { Timestamp } from "../domain/Timestamp.js"
-import { CapabilityProof, CapabilityValue } from "../harness/Capability.js"
 
 export const SupportTier = Schema.Literal("supported", "experimental", "disabled").annotations({
   description: "`supported` is tested with every release, `experimental` may change, `disabled` cannot be selected."

@@ -1,6 +1,6 @@
+import { fn } from "@reins/base/base/Traced"
+import { HarnessInstall } from "@reins/machine/harness/Install"
 import { Effect } from "effect"
-import { fn } from "../base/Traced.js"
-import { HarnessInstall } from "../harness/Install.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { Nodes, type NodeView } from "../placement/Nodes.js"

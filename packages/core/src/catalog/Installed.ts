@@ -1,9 +1,9 @@
+import type { InstalledList } from "@reins/base/domain/Installed"
+import { Executors } from "@reins/machine/executor/Executors"
+import { Forges } from "@reins/machine/forge/Forges"
+import { Manifests } from "@reins/machine/harness/Manifests"
 import { Context, Effect, Layer, type Schema } from "effect"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
-import type { InstalledList } from "../domain/Installed.js"
-import { Executors } from "../executor/Executors.js"
-import { Forges } from "../forge/Forges.js"
-import { Manifests } from "../harness/Manifests.js"
 
 /** The names of an installation, for the lists that the contract leaves open. */
 export interface InstalledNames {

@@ -1,6 +1,6 @@
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { maxAttachments } from "@reins/base/base/CoreLimits"
 import { Context, Effect, Layer } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
-import { maxAttachments } from "../base/CoreLimits.js"
 import { retentionMs } from "../store/AnswerStore.js"
 import type { Limits as LimitValues } from "./CatalogApi.js"
 

@@ -1,16 +1,17 @@
+import { fn } from "@reins/base/base/Traced"
+import type { ConnectionId, CredentialId, WorkspaceId } from "@reins/base/domain/Ids"
+import type { Principal } from "@reins/base/domain/Principal"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import { now, type Timestamp } from "@reins/base/domain/Timestamp"
+import { Manifests } from "@reins/machine/harness/Manifests"
+import { Outbound, type OutboundError } from "@reins/machine/outbound/Outbound"
 import { Cache, Context, Data, Duration, Effect, Fiber, Layer } from "effect"
-import { fn } from "../base/Traced.js"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
 import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import { Connections } from "../connections/Connections.js"
 import { gatewayOf, type ListedModel, listModels, modelsOf, statusOf } from "../connections/GatewayClient.js"
-import type { ConnectionId, CredentialId, WorkspaceId } from "../domain/Ids.js"
-import type { Principal } from "../domain/Principal.js"
-import { ReinsError } from "../domain/ReinsError.js"
-import { now, type Timestamp } from "../domain/Timestamp.js"
-import { Manifests } from "../harness/Manifests.js"
+import { allModels } from "../connections/GatewayModels.js"
 import { Workspaces } from "../identity/Workspaces.js"
-import { Outbound, type OutboundError } from "../outbound/Outbound.js"
 import type { ModelList, ModelQuery } from "./CatalogApi.js"
 import { connectionRequired, Providers, takes } from "./Providers.js"
 
@@ -59,12 +60,12 @@ export class Models extends Context.Tag("@reins/core/catalog/Models")<
         const answer = yield* Effect.mapError(outbound.fetch(url, request), (error) => unanswered(key, error))
         const status = statusOf(gateway, answer)
         if (status === 401 || status === 403) return yield* refused(key, answer.status)
-        const models = answer.status === 200 ? modelsOf(gateway, answer.body) : undefined
-        if (models === undefined) {
+        const listed = answer.status === 200 ? modelsOf(gateway, answer.body) : undefined
+        if (listed === undefined) {
           const message = `The gateway does not list its models: ${name} answered ${answer.status}. Check the connection's base_url.`
           return yield* failed(key, message, answer.status)
         }
-        return { models, observedAt: yield* now }
+        return { models: yield* allModels(gateway, listed, outbound), observedAt: yield* now }
       })
 
       // A fiber of its own asks the gateway, so that a caller that leaves does not interrupt the others that wait for the list.

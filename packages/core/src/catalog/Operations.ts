@@ -1,5 +1,5 @@
+import { Executors } from "@reins/machine/executor/Executors"
 import { Effect } from "effect"
-import { Executors } from "../executor/Executors.js"
 import type { Operations } from "../store/Operation.js"
 import type { CatalogApi } from "./CatalogApi.js"
 import type { operationErrors } from "./Errors.js"

@@ -1,8 +1,8 @@
+import { field } from "@reins/base/domain/Field"
+import { ApplicationId, ChangesetId, SessionId } from "@reins/base/domain/Ids"
+import * as StateMachine from "@reins/base/domain/StateMachine"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { ApplicationId, ChangesetId, SessionId } from "../domain/Ids.js"
-import * as StateMachine from "../domain/StateMachine.js"
-import { Timestamp } from "../domain/Timestamp.js"
 
 export const ApplicationState = Schema.Literal("pending", "executing", "applied", "conflicted", "failed").annotations({
   description:

@@ -1,15 +1,14 @@
+import { failpoint } from "@reins/base/base/Failpoint"
+import { fn } from "@reins/base/base/Traced"
+import { ApplicationId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
-import { failpoint } from "../base/Failpoint.js"
-import { fn } from "../base/Traced.js"
-import { ApplicationId } from "../domain/Ids.js"
 import type { Claim } from "../jobs/Claim.js"
-import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
+import { JobError, type JobWork, type RunningAttempt } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import { ApplicationStore } from "./ApplicationStore.js"
-import { applyJobKind } from "./Applications.js"
 import { type ApplyWork, endedBy, makeApply } from "./ApplyWork.js"
 import { ChangesetStore } from "./ChangesetStore.js"
 
@@ -21,7 +20,7 @@ const applicationOf = (claim: Claim): ApplicationId => ApplicationId.make(claim.
  * Applies a changeset while no turn of the target runs. A repetition goes on where a lost attempt stopped: a file that the target already
  * holds as the changeset has it is no conflict and is not written again.
  */
-export const applyJob = Effect.gen(function* () {
+export const applyWork = Effect.gen(function* () {
   const applications = yield* ApplicationStore
   const sessions = yield* SessionStore
   const trees = yield* WorkingTrees
@@ -30,9 +29,6 @@ export const applyJob = Effect.gen(function* () {
   const apply = yield* makeApply
 
   return {
-    kind: applyJobKind,
-    concurrency: 4,
-    deadlineMs: 10 * 60_000,
     run: fn("applyJob.run")(function* (attempt) {
       const work = yield* begin(attempt)
       if (work === undefined) return { state: "succeeded" as const, command: Effect.void }
@@ -55,7 +51,7 @@ export const applyJob = Effect.gen(function* () {
       yield* applications.move(found.id, endedBy(failure), actor)
     }),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
-  } satisfies JobKind
+  } satisfies JobWork
 })
 
 /** Marks the application of an attempt as executing. Gives nothing when there is none that could be applied. */

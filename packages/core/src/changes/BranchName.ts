@@ -1,6 +1,6 @@
+import { refNameRule } from "@reins/base/domain/RefName"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Array as Arr, ParseResult, Schema } from "effect"
-import { refNameRule } from "../domain/RefName.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
 
 /** The refusal of a field of the body that should name a branch. */
 export const notBranch = (field: string, given: unknown): RequestInvalid =>

@@ -1,8 +1,9 @@
+import { fn } from "@reins/base/base/Traced"
+import type { ChangesetId } from "@reins/base/domain/Ids"
+import { Bench } from "@reins/machine/bench/Bench"
+import type { TreeCapture } from "@reins/machine/bench/Changes"
+import { hiddenObstacles } from "@reins/machine/git/Obstacles"
 import { Effect } from "effect"
-import { fn } from "../base/Traced.js"
-import { Bench } from "../bench/Bench.js"
-import type { TreeCapture } from "../bench/Changes.js"
-import type { ChangesetId } from "../domain/Ids.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import type { Commit } from "../store/Commit.js"
 import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
@@ -24,6 +25,8 @@ export interface CapturedTree {
   readonly deletions: number
   /** Sentences for people about files that could not be captured, and about work that is left in the agent's own git. */
   readonly diagnostics: ReadonlyArray<string>
+  /** Paths (latin1) that the agent's git hides, though it may have another version of them. They block a delivery. */
+  readonly hidden: ReadonlyArray<string>
   /** Belongs into the commit that writes the content down: it notes the copy of the objects that outlives this machine. */
   readonly kept: Effect.Effect<void, never, Commit>
 }
@@ -44,7 +47,12 @@ export const treeCapture = Effect.gen(function* () {
     const kept = yield* snapshots.keepChangeset(session, changesetId)
     const captured: CapturedTree = {
       ...found,
-      diagnostics: [...found.diagnostics, ...(yield* sentencesOf(obstacles)), ...left],
+      diagnostics: [
+        ...found.diagnostics,
+        ...(yield* sentencesOf(hiddenObstacles(found.hidden))),
+        ...(yield* sentencesOf(obstacles)),
+        ...left
+      ],
       subjectDigest: digest,
       kept
     }

@@ -1,7 +1,7 @@
+import { actionsOf, type Condition, type Rules } from "@reins/base/domain/Condition"
+import type { Principal } from "@reins/base/domain/Principal"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { canChange } from "../access/Access.js"
-import { actionsOf, type Condition, type Rules } from "../domain/Condition.js"
-import type { Principal } from "../domain/Principal.js"
-import { ReinsError } from "../domain/ReinsError.js"
 import type { SeenSession } from "../sessions/SessionRow.js"
 import type { ActionableChangeset, Changeset, ChangesetAction } from "./Changeset.js"
 import {

@@ -1,13 +1,13 @@
 import { HttpApiGroup } from "@effect/platform"
+import { extension, idPath, NeedsMachine, optional, post, read, withStatus } from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
+import { CheckId, ConnectionId, SessionId } from "@reins/base/domain/Ids"
+import { Page } from "@reins/base/domain/Page"
+import { integer, pageFields } from "@reins/base/domain/Query"
+import { BranchInput } from "@reins/base/domain/RefName"
+import { refused } from "@reins/base/domain/Refused"
+import { DeliveryObstacle, obstacleReasons } from "@reins/machine/git/Obstacle"
 import { Schema } from "effect"
-import { extension, idPath, NeedsMachine, optional, post, read, withStatus } from "../domain/Endpoint.js"
-import { field } from "../domain/Field.js"
-import { CheckId, ConnectionId, SessionId } from "../domain/Ids.js"
-import { Page } from "../domain/Page.js"
-import { integer, pageFields } from "../domain/Query.js"
-import { BranchInput } from "../domain/RefName.js"
-import { refused } from "../domain/Refused.js"
-import { DeliveryObstacle, obstacleReasons } from "../git/Obstacle.js"
 import { OperationRef } from "../jobs/Job.js"
 import { CareInput } from "../projects/CarePolicy.js"
 import { DeliveryAuthor, DeliveryTransport } from "../projects/Project.js"
@@ -16,7 +16,7 @@ import { ActionableChangeset, ChangedFile } from "./Changeset.js"
 import { ActionableDelivery, DeliveryOnto, DeliveryState, UpdateStrategy } from "./Delivery.js"
 import { CareState } from "./looks/CareState.js"
 import { RequestCheck, RequestCheckLog, RequestReview, RequestThread } from "./looks/RequestParts.js"
-import { ActionableMergeRequest, MergeRequestState } from "./MergeRequest.js"
+import { ActionableMergeRequest, LookAnswer, MergeRequestState } from "./MergeRequest.js"
 import { MergeInput, ReadinessInput, ReplyInput } from "./RequestInputs.js"
 
 const Omission = Schema.Struct({
@@ -277,13 +277,6 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
   ) {}
 
 const mergeRequest = idPath("merge_request_id")
-
-const LookAnswer = Schema.Struct({
-  merge_request: field(
-    ActionableMergeRequest,
-    "The merge request as it is now. The look is done when `observed_at` is later."
-  )
-}).annotations({ identifier: "LookAnswer", description: "The merge request that is looked at." })
 
 export class MergeRequestsApi extends HttpApiGroup.make("mergeRequests")
   .add(

@@ -1,8 +1,8 @@
+import { field } from "@reins/base/domain/Field"
+import { ChangesetId, SessionId, TurnId } from "@reins/base/domain/Ids"
+import * as StateMachine from "@reins/base/domain/StateMachine"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { ChangesetId, SessionId, TurnId } from "../domain/Ids.js"
-import * as StateMachine from "../domain/StateMachine.js"
-import { Timestamp } from "../domain/Timestamp.js"
 
 export const ChangesetState = Schema.Literal("capturing", "ready", "failed").annotations({
   description:

@@ -1,10 +1,10 @@
+import { fn } from "@reins/base/base/Traced"
+import type { Actor, NewEvent } from "@reins/base/domain/Event"
+import type { ChangesetId, SessionId, TurnId } from "@reins/base/domain/Ids"
+import type { Page, StatePageRequest } from "@reins/base/domain/Page"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import { now } from "@reins/base/domain/Timestamp"
 import { Context, Effect, Layer } from "effect"
-import { fn } from "../base/Traced.js"
-import type { Actor, NewEvent } from "../domain/Event.js"
-import type { ChangesetId, SessionId, TurnId } from "../domain/Ids.js"
-import type { Page, StatePageRequest } from "../domain/Page.js"
-import type { ReinsError } from "../domain/ReinsError.js"
-import { now } from "../domain/Timestamp.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
@@ -40,6 +40,8 @@ export class ChangesetStore extends Context.Tag("@reins/core/changes/ChangesetSt
     ) => Effect.Effect<Page<Changeset>, ReinsError<"invalid_cursor">>
     /** At most `limit` changesets of a session after the one of an id, oldest first. */
     readonly oldest: (sessionId: SessionId, after: string, limit: number) => Effect.Effect<ReadonlyArray<Changeset>>
+    /** The paths (latin1) that the agent's git hid from the capture, though it may have another version of them. */
+    readonly hidden: (id: ChangesetId) => Effect.Effect<ReadonlyArray<string>>
     /** The newest changeset of a session that is sealed. */
     readonly newestSealed: (sessionId: SessionId) => Effect.Effect<Changeset | undefined>
     /** Adds a changeset of a session that is being captured, on the base commit that the session has now. */
@@ -99,6 +101,11 @@ export class ChangesetStore extends Context.Tag("@reins/core/changes/ChangesetSt
               order by id limit ${limit}`),
             (rows) => rows.map(toChangeset)
           ),
+        hidden: (id) =>
+          Effect.map(
+            db.first(sql<Pick<ChangesetRow, "hidden">>`select hidden from changesets where id = ${id}`),
+            (row) => (row?.hidden === undefined || row.hidden === null ? [] : JSON.parse(row.hidden))
+          ),
         newestSealed: (sessionId) =>
           Effect.map(
             db.first(sql<ChangesetRow>`select * from changesets where session_id = ${sessionId} and state = 'ready'
@@ -121,6 +128,7 @@ export class ChangesetStore extends Context.Tag("@reins/core/changes/ChangesetSt
             deletions: 0,
             files: "[]",
             diagnostics: "[]",
+            hidden: null,
             created_at: yield* now,
             sealed_at: null
           }
@@ -137,6 +145,7 @@ export class ChangesetStore extends Context.Tag("@reins/core/changes/ChangesetSt
             additions: captured.additions,
             deletions: captured.deletions,
             diagnostics: JSON.stringify(captured.diagnostics),
+            hidden: captured.hidden.length === 0 ? null : JSON.stringify(captured.hidden),
             sealed_at: yield* now
           }
           yield* end(id, sealed, actor, null)
@@ -175,9 +184,10 @@ const eventOf = (changeset: Changeset, reason: string | null): NewEvent => ({
 interface ChangesetRow extends Omit<Changeset, "files" | "diagnostics" | "empty" | "file_count"> {
   readonly files: string
   readonly diagnostics: string
+  readonly hidden: string | null
 }
 
-const toChangeset = (row: ChangesetRow): Changeset => {
+const toChangeset = ({ hidden: _, ...row }: ChangesetRow): Changeset => {
   const files: ReadonlyArray<ChangedFile> = JSON.parse(row.files)
   return {
     ...row,

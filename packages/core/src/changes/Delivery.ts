@@ -1,10 +1,10 @@
+import { field } from "@reins/base/domain/Field"
+import { GitIdentity } from "@reins/base/domain/GitIdentity"
+import { ChangesetId, ConnectionId, DeliveryId, SessionId, SigningKeyId } from "@reins/base/domain/Ids"
+import * as StateMachine from "@reins/base/domain/StateMachine"
+import { Timestamp } from "@reins/base/domain/Timestamp"
+import { DeliveryObstacle, namesIn, obstacleReasons } from "@reins/machine/git/Obstacle"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { GitIdentity } from "../domain/GitIdentity.js"
-import { ChangesetId, ConnectionId, DeliveryId, SessionId, SigningKeyId } from "../domain/Ids.js"
-import * as StateMachine from "../domain/StateMachine.js"
-import { Timestamp } from "../domain/Timestamp.js"
-import { DeliveryObstacle, namesIn, obstacleReasons } from "../git/Obstacle.js"
 import { DeliveryTransport } from "../projects/Project.js"
 
 export const DeliveryState = Schema.Literal(

@@ -1,20 +1,24 @@
+import { Bench } from "@reins/machine/bench/Bench"
+import { hiddenObstacles } from "@reins/machine/git/Obstacles"
 import { Effect } from "effect"
-import { Bench } from "../bench/Bench.js"
 import { JobError } from "../jobs/JobKind.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
+import { ChangesetStore } from "./ChangesetStore.js"
 import { type DeliveryAttempt, deliverySteps } from "./DeliverySteps.js"
 
-/** Fails for a changeset with an obstacle that the delivery does not allow. It is the same at each try, because it looks at sealed objects alone. */
+/** Fails for a changeset with an obstacle that the delivery does not allow. It is the same at each try, because it looks at what was sealed alone. */
 export const makeCheck = Effect.gen(function* () {
   const { changes } = yield* Bench
   const trees = yield* WorkingTrees
+  const changesets = yield* ChangesetStore
   const steps = yield* deliverySteps
   return Effect.fnUntraced(function* (work: DeliveryAttempt) {
     const { changeset, delivery, session, tree } = work
     yield* trees.requireOwned(session.id)
-    const found = yield* changes
+    const inTree = yield* changes
       .obstacles({ session: session.id, base: changeset.base_commit, tree })
       .pipe(Effect.catchTag("GitError", steps.failWith(work, "materialize")))
+    const found = [...hiddenObstacles(yield* changesets.hidden(changeset.id)), ...inTree]
     const left = found.filter(({ kind }) => !delivery.allow.includes(kind))
     const gravest = left[0]?.kind
     if (gravest === undefined) return

@@ -1,6 +1,7 @@
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { foreignName } from "@reins/base/base/ForeignText"
+import { Bench } from "@reins/machine/bench/Bench"
 import { DateTime, Effect } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
-import { Bench } from "../bench/Bench.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import type { Delivery } from "./Delivery.js"
 import { type DeliveryAttempt, deliverySteps } from "./DeliverySteps.js"
@@ -39,11 +40,11 @@ export const makeMaterialize = Effect.gen(function* () {
       session: work.session.id,
       tree,
       parents,
-      message: [title ?? "Changes by a coding session", trailers.join("\n")].join("\n\n"),
+      message: commitMessage(title, trailers),
       date: DateTime.unsafeMake(work.changeset.sealed_at ?? work.changeset.created_at),
       committer,
       signs: work.delivery.signs,
-      ...(author !== null && { author })
+      ...(author !== null && { author: { ...author, name: foreignName(author.name, longestName) } })
     }
     const commit = yield* changes
       .commit(order, ear)
@@ -53,6 +54,16 @@ export const makeMaterialize = Effect.gen(function* () {
     return made
   })
 })
+
+const longestSubject = 500
+const longestName = 200
+const longestTrailer = 1_000
+
+/** The message of a commit. A title is its subject, so it is one line, and no trailer stands in it. */
+export const commitMessage = (title: string | null, trailers: ReadonlyArray<string>): string => {
+  const subject = foreignName(title ?? "", longestSubject) || "Changes by a coding session"
+  return [subject, trailers.map((trailer) => foreignName(trailer, longestTrailer)).join("\n")].join("\n\n")
+}
 
 /** The commits that attempts at a delivery have written down, the newest first. */
 export const madeCommits = ({ steps }: Delivery): ReadonlyArray<MadeCommit> =>

@@ -1,6 +1,6 @@
+import type { Actor } from "@reins/base/domain/Event"
+import type { DeliveryId } from "@reins/base/domain/Ids"
 import { Effect, Schema } from "effect"
-import type { Actor } from "../domain/Event.js"
-import type { DeliveryId } from "../domain/Ids.js"
 import type { JobFailure } from "../jobs/Job.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { blockingReasons, DeliveryReason } from "./Delivery.js"

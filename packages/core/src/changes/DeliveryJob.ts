@@ -1,15 +1,14 @@
+import { failpoint } from "@reins/base/base/Failpoint"
+import { fn } from "@reins/base/base/Traced"
+import { DeliveryId } from "@reins/base/domain/Ids"
+import { Bench } from "@reins/machine/bench/Bench"
 import { Effect } from "effect"
-import { failpoint } from "../base/Failpoint.js"
-import { fn } from "../base/Traced.js"
-import { Bench } from "../bench/Bench.js"
-import { DeliveryId } from "../domain/Ids.js"
 import type { Claim } from "../jobs/Claim.js"
-import { type AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
+import { type AttemptLost, type Completion, JobError, type JobWork, type RunningAttempt } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import { branchDelivery } from "./BranchDelivery.js"
 import { ChangesetStore } from "./ChangesetStore.js"
-import { deliveryJobKind } from "./DeliveryAnswers.js"
 import { failedEnd } from "./DeliveryEnd.js"
 import { type DeliveryAttempt, deliveryActor, deliverySteps } from "./DeliverySteps.js"
 import { DeliveryStore } from "./DeliveryStore.js"
@@ -17,17 +16,13 @@ import { DeliveryStore } from "./DeliveryStore.js"
 const deliveryOf = (claim: Claim): DeliveryId => DeliveryId.make(claim.subject.id)
 
 /** Carries out a delivery. Each attempt looks at the remote before it pushes, so a repetition finds its own work and does nothing twice. */
-export const deliveryJob = Effect.gen(function* () {
+export const deliveryWork = Effect.gen(function* () {
   const deliveries = yield* DeliveryStore
   const begin = yield* makeBegin
   const asBranch = yield* branchDelivery
   const asPatch = yield* patchDelivery
 
   return {
-    kind: deliveryJobKind,
-    concurrency: 4,
-    // Longer than the time limits of all its git processes together, so that no push is broken off in the middle.
-    deadlineMs: 60 * 60_000,
     run: fn("deliveryJob.run")(function* (attempt) {
       const work = yield* begin(attempt)
       if (work === undefined) return { state: "succeeded" as const, command: Effect.void }
@@ -43,7 +38,7 @@ export const deliveryJob = Effect.gen(function* () {
       yield* deliveries.move(delivery.id, failedEnd(failure), deliveryActor)
     }),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
-  } satisfies JobKind
+  } satisfies JobWork
 })
 
 /** Marks the delivery of an attempt as executing. Gives nothing when there is none that could be carried out. */

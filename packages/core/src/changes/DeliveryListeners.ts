@@ -1,5 +1,5 @@
+import { type Hearers, makeHearers } from "@reins/base/base/Hearers"
 import { Context, type Effect, Layer } from "effect"
-import { type Hearers, makeHearers } from "../base/Hearers.js"
 import type { Commit } from "../store/Commit.js"
 import type { Delivery } from "./Delivery.js"
 

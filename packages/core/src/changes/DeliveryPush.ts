@@ -1,6 +1,6 @@
+import { failpoint } from "@reins/base/base/Failpoint"
+import { Bench } from "@reins/machine/bench/Bench"
 import { Effect } from "effect"
-import { failpoint } from "../base/Failpoint.js"
-import { Bench } from "../bench/Bench.js"
 import type { AttemptLost, Completion, JobError } from "../jobs/JobKind.js"
 import type { Delivery } from "./Delivery.js"
 import { type MadeCommit, madeCommits } from "./DeliveryCommit.js"

@@ -1,12 +1,13 @@
+import type { RemoteBranch } from "@reins/machine/bench/Changes"
+import { Forges } from "@reins/machine/forge/Forges"
+import type { GitError, GitErrorKind } from "@reins/machine/git/GitError"
 import { Effect } from "effect"
-import type { RemoteBranch } from "../bench/Changes.js"
+import { speaksTo } from "../catalog/RepositoryConnections.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
 import { TokenMint } from "../connections/TokenMint.js"
-import { Forges } from "../forge/Forges.js"
-import type { GitError, GitErrorKind } from "../git/GitError.js"
 import { JobError } from "../jobs/JobKind.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
-import { gitToken, isHomeless, noHome, speaksTo, toGitCredential } from "../worktrees/GitCredentials.js"
+import { gitToken, isHomeless, noHome, notAtHome, toGitCredential } from "../worktrees/GitCredentials.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import type { Delivery, DeliveryReason } from "./Delivery.js"
 
@@ -32,9 +33,7 @@ export const deliveryRemote = Effect.gen(function* () {
       .pipe(Effect.mapError((error) => refusedCredential(error.message)))
     if (isHomeless(connection, forges)) return yield* refusedCredential(noHome(connection.id))
     if (!forges.mayReceive(connection, url)) {
-      return yield* refusedCredential(
-        "The repository is not at the home of the connection, so its credential is not sent there: use another connection."
-      )
+      return yield* refusedCredential(notAtHome)
     }
     // The token of a forge opens the merge request, and git goes through SSH with the key of the project.
     if (!speaksTo(connection, url)) return yield* ofProject

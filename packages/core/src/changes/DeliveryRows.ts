@@ -1,6 +1,6 @@
+import type { ChangesetId, DeliveryId, SessionId } from "@reins/base/domain/Ids"
+import type { Timestamp } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
-import type { ChangesetId, DeliveryId, SessionId } from "../domain/Ids.js"
-import type { Timestamp } from "../domain/Timestamp.js"
 import type { Database } from "../store/Database.js"
 import type { Delivery, DeliveryOnto } from "./Delivery.js"
 

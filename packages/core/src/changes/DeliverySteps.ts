@@ -1,6 +1,6 @@
+import type { GitError } from "@reins/machine/git/GitError"
 import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
-import type { GitError } from "../git/GitError.js"
 import type { RunningAttempt } from "../jobs/JobKind.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import type { Changeset } from "./Changeset.js"

@@ -1,7 +1,7 @@
+import { eventKinds, type PayloadsOf } from "@reins/base/domain/Event"
+import { field } from "@reins/base/domain/Field"
+import { ApplicationId, MergeRequestId, SessionId } from "@reins/base/domain/Ids"
 import { Schema } from "effect"
-import { eventKinds, type PayloadsOf } from "../domain/Event.js"
-import { field } from "../domain/Field.js"
-import { ApplicationId, MergeRequestId, SessionId } from "../domain/Ids.js"
 import { ApplicationReason, ApplicationState, ApplicationStrategy } from "./Application.js"
 import { ChangesetOrigin, ChangesetState } from "./Changeset.js"
 import { DeliveryReason, DeliveryState, DeliveryStep } from "./Delivery.js"
@@ -165,6 +165,6 @@ export const changeEvents = eventKinds({
   }
 })
 
-declare module "../domain/Event.js" {
+declare module "@reins/base/domain/Event" {
   interface EventPayloads extends PayloadsOf<typeof changeEvents> {}
 }

@@ -1,10 +1,10 @@
+import { type Forge, ForgeError } from "@reins/machine/forge/Forge"
+import type { ForgeErrorKind } from "@reins/machine/forge/ForgeCalls"
+import { Forges } from "@reins/machine/forge/Forges"
 import { Effect } from "effect"
 import type { ConnectionHealth } from "../connections/Connection.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
 import { TokenMint } from "../connections/TokenMint.js"
-import { type Forge, ForgeError } from "../forge/Forge.js"
-import type { ForgeErrorKind } from "../forge/ForgeCalls.js"
-import { Forges } from "../forge/Forges.js"
 import type { JobFailure } from "../jobs/Job.js"
 import { type AttemptLost, JobError, type RunningAttempt } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -68,8 +68,15 @@ export const forgeJobError = (error: ForgeError): JobError =>
     code: reasons[error.kind],
     message: error.message,
     retryable: isPassing(error),
+    pauseMs: (attempt) => pauseAfter(error, attempt),
     ...(error.mayHaveHappened && { attempt: "unknown" as const })
   })
+
+const firstPauseMs = 60_000
+
+/** The pause that a forge wants, in milliseconds. GitHub wants a minute where it names none, and longer each time. */
+export const pauseAfter = ({ kind, retryAfterMs }: ForgeError, attempt: number): number =>
+  retryAfterMs ?? (kind === "rate_limited" ? firstPauseMs * 2 ** Math.min(6, attempt - 1) : 0)
 
 /** The failure of a job as the reason of its merge request. */
 export const declinedBy = ({ code, message }: JobFailure): Declined => ({

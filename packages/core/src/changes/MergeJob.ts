@@ -1,18 +1,18 @@
+import { failpoint } from "@reins/base/base/Failpoint"
+import { fn } from "@reins/base/base/Traced"
+import { MergeRequestId } from "@reins/base/domain/Ids"
+import { MergeMethod } from "@reins/base/domain/MergeMethod"
+import { methodFor } from "@reins/machine/forge/BranchDemands"
+import { type Forge, ForgeError, unproven } from "@reins/machine/forge/Forge"
 import { Effect, Schema } from "effect"
 import { systemActor } from "../access/Access.js"
-import { failpoint } from "../base/Failpoint.js"
-import { fn } from "../base/Traced.js"
-import { MergeRequestId } from "../domain/Ids.js"
-import { MergeMethod } from "../domain/MergeMethod.js"
-import { type Forge, ForgeError, unproven } from "../forge/Forge.js"
 import type { Claim } from "../jobs/Claim.js"
 import type { JobFailure } from "../jobs/Job.js"
-import type { Completion, JobKind, RunningAttempt } from "../jobs/JobKind.js"
+import type { Completion, JobWork, RunningAttempt } from "../jobs/JobKind.js"
 import type { Commit } from "../store/Commit.js"
 import { makeMergeGuard } from "./conditions/MergeGuard.js"
 import { declinedBy, forgeAccess, forgeJobError } from "./ForgeAccess.js"
 import type { MergeRequest } from "./MergeRequest.js"
-import { mergeJobKind } from "./MergeRequestJobs.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 import { type Reading, readNow } from "./Reading.js"
 
@@ -24,6 +24,8 @@ const mergeRequestOf = (claim: Claim): MergeRequestId => MergeRequestId.make(cla
 const MergePayload = Schema.Struct({
   expected_head_sha: Schema.String,
   method: MergeMethod,
+  /** True where nobody has named the method. */
+  any_method: Schema.optional(Schema.Boolean),
   /** The branch that it was to be merged into when the merge was asked for. */
   base_branch: Schema.optional(Schema.String),
   delete_branch: Schema.optional(Schema.Boolean),
@@ -33,16 +35,13 @@ const payloadOf = ({ payload }: Claim) => Schema.decodeUnknownSync(MergePayload)
 type MergePayload = typeof MergePayload.Type
 
 /** Merges an open merge request at exactly one head. It looks first, so a merge whose answer was lost is not made again. */
-export const mergeJob = Effect.gen(function* () {
+export const mergeWork = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const access = yield* forgeAccess
   const completion = yield* makeComplete
   const guard = yield* makeMergeGuard
 
   return {
-    kind: mergeJobKind,
-    concurrency: 4,
-    deadlineMs: 5 * 60_000,
     run: fn("mergeJob.run")(function* (attempt) {
       const request = yield* store.find(mergeRequestOf(attempt.claim))
       const payload = payloadOf(attempt.claim)
@@ -67,7 +66,7 @@ export const mergeJob = Effect.gen(function* () {
       if (round !== undefined) yield* guard.declined(request, round, failure)
     }),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
-  } satisfies JobKind
+  } satisfies JobWork
 })
 
 /** The reason for which a merge did not take place, with a `MergeRequestReason` or another word as its code. */
@@ -99,7 +98,13 @@ const mergeOn = Effect.fnUntraced(function* (forge: Forge, work: MergeWork) {
   const base = payload.base_branch ?? request.base_branch
   if ((before.remote.baseBranch ?? base) !== base) return outcomeOf(before, anotherBase)
   if (before.remote.headSha !== expectedHead) return outcomeOf(before, anotherHead)
-  const declined = yield* forge.merge(number, { expectedHead, method }).pipe(
+  const declined = yield* mergeBy(forge, {
+    number,
+    expectedHead,
+    method,
+    base,
+    mayDiffer: payload.any_method === true
+  }).pipe(
     Effect.mapError(unproven),
     Effect.zipRight(failpoint("merge_request.merged")),
     Effect.as(undefined),
@@ -112,6 +117,32 @@ const mergeOn = Effect.fnUntraced(function* (forge: Forge, work: MergeWork) {
   if (declined === undefined && after.remote.state === "open") return yield* mergeNotShown
   return yield* tidied(forge, { request, payload }, outcomeOf(after, declined))
 })
+
+/** Merges with a method. Where nobody has named it, and the forge does not merge, it is tried with one that the rules take. */
+const mergeBy = (
+  forge: Forge,
+  given: {
+    readonly number: number
+    readonly expectedHead: string
+    readonly method: MergeMethod
+    readonly base: string
+    readonly mayDiffer: boolean
+  }
+): Effect.Effect<void, ForgeError> => {
+  const { expectedHead, mayDiffer, method, number } = given
+  return forge.merge(number, { expectedHead, method }).pipe(
+    Effect.catchIf(
+      ({ kind }) => kind === "not_mergeable" && mayDiffer,
+      (refused) =>
+        Effect.flatMap(forge.rules(given.base), ({ demands }) => {
+          const other = methodFor(demands, method, true)
+          return other === undefined || other === method
+            ? Effect.fail(refused)
+            : forge.merge(number, { expectedHead, method: other })
+        })
+    )
+  )
+}
 
 /** Removes the branch of a merged request if that is wanted. A branch that cannot be removed stays, and the merge stands all the same. */
 const tidied = (forge: Forge, { payload, request }: Pick<MergeWork, "payload" | "request">, outcome: MergeOutcome) =>
@@ -136,7 +167,7 @@ const makeComplete = Effect.gen(function* () {
     // A refresh may have written the end down first.
     const whileOpen = (command: Effect.Effect<void, never, Commit>) =>
       Effect.flatMap(store.find(request.id), (current) => (current?.state === "open" ? command : Effect.void))
-    const observed = whileOpen(store.observed(request.id, seen, actor))
+    const observed = whileOpen(store.keepReading(request.id, seen, actor))
     if (seen.remote.state === "merged") return { state: "succeeded", command: observed }
     const failure = { code: declined.code, message: declined.message, retryable: false }
     if (seen.remote.state === "closed") return { state: "failed", failure, command: observed }

@@ -1,9 +1,9 @@
+import { field } from "@reins/base/domain/Field"
+import { ChangesetId, ConnectionId, DeliveryId, MergeRequestId, SessionId } from "@reins/base/domain/Ids"
+import { installed } from "@reins/base/domain/Installed"
+import * as StateMachine from "@reins/base/domain/StateMachine"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { ChangesetId, ConnectionId, DeliveryId, MergeRequestId, SessionId } from "../domain/Ids.js"
-import { installed } from "../domain/Installed.js"
-import * as StateMachine from "../domain/StateMachine.js"
-import { Timestamp } from "../domain/Timestamp.js"
 import { MergeConditions } from "./conditions/MergeConditions.js"
 import { CareState } from "./looks/CareState.js"
 import { RequestStanding } from "./looks/RequestStanding.js"
@@ -121,3 +121,9 @@ export const ActionableMergeRequest = Schema.Struct({
     "The merge request of a delivered branch on its forge, as it was last observed, with what the caller can do with it."
 })
 export type ActionableMergeRequest = typeof ActionableMergeRequest.Type
+
+export const LookAnswer = Schema.Struct({
+  merge_request: field(ActionableMergeRequest, "The merge request as it is now."),
+  asked_at: field(Timestamp, "The time of this request. The look is done when `observed_at` is not before it.")
+}).annotations({ identifier: "LookAnswer", description: "The merge request that is looked at." })
+export type LookAnswer = typeof LookAnswer.Type

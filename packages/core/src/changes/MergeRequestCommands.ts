@@ -1,11 +1,11 @@
+import { requireAll } from "@reins/base/domain/Condition"
+import { MergeRequestId, newId } from "@reins/base/domain/Ids"
+import type { Principal } from "@reins/base/domain/Principal"
+import { notFound, ReinsError } from "@reins/base/domain/ReinsError"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
+import { Forges } from "@reins/machine/forge/Forges"
 import { Effect, ParseResult, Schema } from "effect"
 import { actorOf } from "../access/Access.js"
-import { requireAll } from "../domain/Condition.js"
-import { MergeRequestId, newId } from "../domain/Ids.js"
-import type { Principal } from "../domain/Principal.js"
-import { notFound, ReinsError } from "../domain/ReinsError.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
-import { Forges } from "../forge/Forges.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { Projects } from "../projects/Projects.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -101,7 +101,8 @@ export const makeMerge = Effect.gen(function* () {
     if (last !== undefined) return yield* answered(request.id, last)
     yield* store.mergeRequested(request.id, actorOf(principal))
     const { base_branch } = request
-    const payload = { expected_head_sha: input.expected_head_sha, method, base_branch }
+    const any_method = input.method === undefined
+    const payload = { expected_head_sha: input.expected_head_sha, method, any_method, base_branch }
     return yield* answered(request.id, yield* start(mergeJobKind, request, session, payload))
   })
 })

@@ -1,11 +1,11 @@
+import { actionsOf, type Condition, type Rules } from "@reins/base/domain/Condition"
+import type { Page } from "@reins/base/domain/Page"
+import type { Principal } from "@reins/base/domain/Principal"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import type { Role } from "@reins/base/domain/Role"
+import { Forges } from "@reins/machine/forge/Forges"
 import { Effect } from "effect"
 import { canChange } from "../access/Access.js"
-import { actionsOf, type Condition, type Rules } from "../domain/Condition.js"
-import type { Page } from "../domain/Page.js"
-import type { Principal } from "../domain/Principal.js"
-import { ReinsError } from "../domain/ReinsError.js"
-import type { Role } from "../domain/Role.js"
-import { Forges } from "../forge/Forges.js"
 import * as Keyset from "../store/Keyset.js"
 import {
   type ActionableMergeRequest,

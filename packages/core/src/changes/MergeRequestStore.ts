@@ -1,11 +1,11 @@
+import { fn } from "@reins/base/base/Traced"
+import type { Actor } from "@reins/base/domain/Event"
+import type { DeliveryId, MergeRequestId } from "@reins/base/domain/Ids"
+import type { Page, PageRequest, StatePageRequest } from "@reins/base/domain/Page"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import { now, type Timestamp } from "@reins/base/domain/Timestamp"
+import type { RemoteMergeRequest } from "@reins/machine/forge/ForgeCalls"
 import { Context, Effect, Layer } from "effect"
-import { fn } from "../base/Traced.js"
-import type { Actor } from "../domain/Event.js"
-import type { DeliveryId, MergeRequestId } from "../domain/Ids.js"
-import type { Page, PageRequest, StatePageRequest } from "../domain/Page.js"
-import type { ReinsError } from "../domain/ReinsError.js"
-import { now, type Timestamp } from "../domain/Timestamp.js"
-import type { RemoteMergeRequest } from "../forge/ForgeCalls.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
@@ -77,20 +77,20 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
      * Writes down how the forge has an open merge request, and tells when it is merged or closed there. Conditions that were set for another base branch
      * are given up. Where the row holds a newer reading that says something else, nothing is written, and the next look is due.
      */
-    readonly observed: (
+    readonly keepReading: (
       mergeRequestId: MergeRequestId,
       reading: Reading,
       actor: Actor
     ) => Effect.Effect<void, never, Commit>
     /** Writes down the standing of an open merge request that differs, and tells what has changed. */
-    readonly looked: (
+    readonly keepStanding: (
       mergeRequestId: MergeRequestId,
       standing: RequestStanding,
       types: ReadonlyArray<MergeRequestEventType>,
       actor: Actor
     ) => Effect.Effect<void, never, Commit>
     /** Notes that the forge was read and nothing has changed. */
-    readonly sighted: (mergeRequestId: MergeRequestId, at: Timestamp) => Effect.Effect<void, never, Commit>
+    readonly keepTime: (mergeRequestId: MergeRequestId, at: Timestamp) => Effect.Effect<void, never, Commit>
     /** The merge requests of the sessions of a workspace, newest first. */
     readonly listOf: (
       workspaceId: string,
@@ -178,7 +178,7 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
         }),
         failed: (id, declined, actor) =>
           Effect.zipRight(conditions.end(id, "failed"), move(id, "failed", declinedColumns(declined), actor)),
-        observed: fn("MergeRequestStore.observed")(function* (id, reading, actor) {
+        keepReading: fn("MergeRequestStore.keepReading")(function* (id, reading, actor) {
           const row = yield* locked(id)
           if (isOvertaken(row, reading)) return yield* Effect.asVoid(watches.ring(id, false))
           const { remote } = reading
@@ -200,11 +200,11 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
           yield* watches.end(id)
           yield* listeners.ended(yield* existing(id))
         }),
-        looked: fn("MergeRequestStore.looked")(function* (id, standing, types, actor) {
+        keepStanding: fn("MergeRequestStore.keepStanding")(function* (id, standing, types, actor) {
           const looked = yield* stay(id, { standing: JSON.stringify(standing) })
           for (const type of types) yield* tell(looked, type, actor)
         }),
-        sighted: (id, at) => db.run(sql`update merge_requests set observed_at = ${at} where id = ${id}`),
+        keepTime: (id, at) => db.run(sql`update merge_requests set observed_at = ${at} where id = ${id}`),
         listOf: fn("MergeRequestStore.listOf")(function* (workspaceId, filter) {
           const { before, limit } = yield* Keyset.descending(filter)
           const { project_id, session_id, state } = filter

@@ -1,32 +1,41 @@
+import { cutText } from "@reins/base/base/CutText"
+import { oneOf } from "@reins/base/domain/Installed"
+import type { Principal } from "@reins/base/domain/Principal"
+import { branchName, isRefName } from "@reins/base/domain/RefName"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
+import { Forges } from "@reins/machine/forge/Forges"
 import { Effect, ParseResult, Schema } from "effect"
-import { cutText } from "../base/CutText.js"
+import { RepositoryConnections } from "../catalog/RepositoryConnections.js"
 import { Connections } from "../connections/Connections.js"
-import { oneOf } from "../domain/Installed.js"
-import type { Principal } from "../domain/Principal.js"
-import { branchName, isRefName } from "../domain/RefName.js"
-import { ReinsError } from "../domain/ReinsError.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
-import { Forges } from "../forge/Forges.js"
 import { Projects } from "../projects/Projects.js"
+import { gitChoiceOf } from "../sessions/GitChoice.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { notBranch } from "./BranchName.js"
 import type { MergeRequestInput } from "./ChangesApi.js"
 import type { Delivery } from "./Delivery.js"
 
 /**
- * Gives the function that finds the forge for a merge request of a delivery: the connection of the delivery, or else the first connection of
- * the project version that leads to the host of the repository. Fails with `connection_required` when none does.
+ * Gives the function that finds the forge for a merge request of a delivery. The connection of the delivery leads there. Without one, the first that
+ * leads to the host of the repository does: of the project version, the session or the workspace. Fails with `connection_required` when none does.
  */
 export const forgePlace = Effect.gen(function* () {
   const connections = yield* Connections
   const forges = yield* Forges
   const projects = yield* Projects
 
-  const projectConnections = (session: SessionRow) =>
-    Effect.map(projects.specOf(session), ({ connection_ids = [] }) => connection_ids)
+  const { ranked } = yield* RepositoryConnections
+
+  /** Those of the project, then that of the session, then the others for the host. */
+  const connectionsFor = Effect.fnUntraced(function* (delivery: Delivery, session: SessionRow) {
+    const { connection_ids = [] } = yield* projects.specOf(session)
+    const own = gitChoiceOf(session.tree).id
+    const others = yield* ranked(session.workspace_id, delivery.remote_url ?? "")
+    return [...new Set([...connection_ids, ...(own === null ? [] : [own]), ...others.map(({ id }) => id)])]
+  })
 
   return Effect.fnUntraced(function* (principal: Principal, delivery: Delivery, session: SessionRow) {
-    const ids = delivery.connection_id === null ? yield* projectConnections(session) : [delivery.connection_id]
+    const ids = delivery.connection_id === null ? yield* connectionsFor(delivery, session) : [delivery.connection_id]
     for (const id of ids) {
       const connection = yield* connections.get(principal, id)
       if (connection.state !== "active") continue
@@ -41,16 +50,17 @@ export const forgePlace = Effect.gen(function* () {
 
 /** The branch to merge into: as asked for, or else the branch that the session started from. */
 export const baseBranchOf = (
-  session: SessionRow,
-  delivery: Delivery,
+  session: { readonly tree: Pick<SessionRow["tree"], "base_ref"> },
+  delivery: Pick<Delivery, "target_ref">,
   input: MergeRequestInput
 ): Effect.Effect<string, RequestInvalid> => {
-  const base = input.base_branch === undefined ? session.tree.base_ref : branchName(input.base_branch)
-  const isBranch = base !== null && isRefName(base) && base !== delivery.target_ref
+  const named = input.base_branch ?? session.tree.base_ref
+  const base = named === null ? null : branchName(named)
+  const isBranch = base !== null && isRefName(base) && !base.startsWith("refs/") && base !== delivery.target_ref
   if (input.base_branch !== undefined) {
     return isBranch ? Effect.succeed(base) : Effect.fail(notBranch("base_branch", input.base_branch))
   }
-  // A session can start from a commit, whose id is a valid branch name too.
+  // A session can start from a commit, whose id is a valid branch name too, or from a tag.
   return isBranch && !isCommitId(base) ? Effect.succeed(base) : Effect.fail(baseNeeded)
 }
 
@@ -65,7 +75,7 @@ const baseNeeded = new RequestInvalid({
   issue: new ParseResult.Type(
     Schema.String.ast,
     undefined,
-    "The session did not start from a branch, so the branch to merge into is needed"
+    "The session did not start from a branch, as from a tag or a commit. So the branch to merge into is needed as base_branch"
   ),
   input: null
 })
@@ -73,5 +83,5 @@ const baseNeeded = new RequestInvalid({
 const forgeRequired = (forges: ReadonlyArray<string>): ReinsError<"connection_required"> =>
   new ReinsError({
     code: "connection_required",
-    message: `A merge request needs an active connection of the kind ${oneOf(forges)} to the host of the repository. Create one, then name it in the delivery or in the project.`
+    message: `A merge request needs an active connection of the kind ${oneOf(forges)} to the host of the repository. Create one.`
   })

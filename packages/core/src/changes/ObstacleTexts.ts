@@ -1,6 +1,6 @@
-import { quotedPath } from "../files/NameText.js"
-import type { DeliveryObstacle } from "../git/Obstacle.js"
-import type { Obstacle } from "../git/Obstacles.js"
+import { quotedPath } from "@reins/machine/files/NameText"
+import type { DeliveryObstacle } from "@reins/machine/git/Obstacle"
+import type { Obstacle } from "@reins/machine/git/Obstacles"
 
 /** More paths than this are counted and not named. */
 const maxNamed = 10
@@ -21,6 +21,8 @@ const namesOf = ({ beside, paths }: Obstacle): string => {
 const countOf = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`
 
 const findings: Readonly<Record<DeliveryObstacle, (obstacle: Obstacle) => string>> = {
+  hidden_content: ({ paths }) =>
+    `The agent's git hides ${countOf(paths.length, "file")} from the working tree and may have another version of ${paths.length === 1 ? "it" : "them"}, which the changeset leaves as ${paths.length === 1 ? "it was" : "they were"}`,
   unencrypted_content: ({ filter, paths }) =>
     `The changeset has plain content of ${countOf(paths.length, "file")} where the encrypting filter ${JSON.stringify(filter)} of the repository applies`,
   unfiltered_content: ({ filter, paths }) =>
@@ -32,6 +34,8 @@ const findings: Readonly<Record<DeliveryObstacle, (obstacle: Obstacle) => string
 }
 
 const remedies: Readonly<Record<DeliveryObstacle, string>> = {
+  hidden_content:
+    "Have the agent show all files again, as with `git sparse-checkout disable`, and capture a new changeset.",
   unencrypted_content: "Have the agent take the files back, and encrypt and commit them yourself.",
   unfiltered_content: "Have the agent take the files back, or check that the repository may have them as they are.",
   lfs_content: "Have the agent take the files back, or store them with Git LFS yourself.",

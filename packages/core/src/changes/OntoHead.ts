@@ -1,5 +1,5 @@
+import { Bench } from "@reins/machine/bench/Bench"
 import { Array as Arr, Effect } from "effect"
-import { Bench } from "../bench/Bench.js"
 import { type AttemptLost, type Completion, JobError } from "../jobs/JobKind.js"
 import { makeCheck } from "./DeliveryCheck.js"
 import { type MadeCommit, madeCommits, makeMaterialize } from "./DeliveryCommit.js"

@@ -1,28 +1,28 @@
+import { failpoint } from "@reins/base/base/Failpoint"
+import { foreignName } from "@reins/base/base/ForeignText"
+import { fn } from "@reins/base/base/Traced"
+import { MergeRequestId } from "@reins/base/domain/Ids"
+import { type Forge, ForgeError, unproven } from "@reins/machine/forge/Forge"
 import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
-import { failpoint } from "../base/Failpoint.js"
-import { fn } from "../base/Traced.js"
-import { MergeRequestId } from "../domain/Ids.js"
-import { type Forge, ForgeError, unproven } from "../forge/Forge.js"
 import type { Claim } from "../jobs/Claim.js"
-import type { JobKind, RunningAttempt } from "../jobs/JobKind.js"
+import type { JobWork, RunningAttempt } from "../jobs/JobKind.js"
 import { declinedBy, forgeAccess, forgeJobError, stillClaimed } from "./ForgeAccess.js"
 import type { MergeRequest } from "./MergeRequest.js"
-import { openJobKind } from "./MergeRequestJobs.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
+
+/** The longest title that a forge is sent, in UTF-16 units. */
+const longestTitle = 500
 
 const actor = systemActor("merge_requests")
 
 const mergeRequestOf = (claim: Claim): MergeRequestId => MergeRequestId.make(claim.subject.id)
 
 /** Opens a merge request, or adopts the open one of the same branches. */
-export const openMergeRequestJob = Effect.gen(function* () {
+export const openMergeRequestWork = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const access = yield* forgeAccess
   return {
-    kind: openJobKind,
-    concurrency: 4,
-    deadlineMs: 5 * 60_000,
     run: fn("openMergeRequestJob.run")(function* (attempt) {
       const request = yield* store.find(mergeRequestOf(attempt.claim))
       if (request?.state !== "pending") return { state: "succeeded" as const, command: Effect.void }
@@ -38,7 +38,7 @@ export const openMergeRequestJob = Effect.gen(function* () {
       if (request?.state === "pending") yield* store.failed(request.id, declinedBy(failure), actor)
     }),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
-  } satisfies JobKind
+  } satisfies JobWork
 })
 
 /** Looks for an open merge request of the same branches first: a repetition finds its own there, and somebody else's is not doubled. */
@@ -50,20 +50,22 @@ const openOn = Effect.fnUntraced(function* (attempt: RunningAttempt, forge: Forg
   yield* stillClaimed(attempt)
   const marker = markerOf(request)
   const description = request.description === "" ? marker : `${request.description}\n\n${marker}`
-  return yield* forge.create({ ...branches, title: request.title, description, draft: request.draft }).pipe(
-    Effect.mapError(unproven),
-    Effect.catchIf(
-      (error) => error.kind === "exists",
-      ({ message }) =>
-        Effect.flatMap(forge.find(branches), (other) =>
-          other === undefined
-            ? Effect.fail(
-                new ForgeError({ kind: "rejected", message: `The forge declines the merge request: ${message}` })
-              )
-            : Effect.succeed(other)
-        )
+  return yield* forge
+    .create({ ...branches, title: foreignName(request.title, longestTitle), description, draft: request.draft })
+    .pipe(
+      Effect.mapError(unproven),
+      Effect.catchIf(
+        (error) => error.kind === "exists",
+        ({ message }) =>
+          Effect.flatMap(forge.find(branches), (other) =>
+            other === undefined
+              ? Effect.fail(
+                  new ForgeError({ kind: "rejected", message: `The forge declines the merge request: ${message}` })
+                )
+              : Effect.succeed(other)
+          )
+      )
     )
-  )
 })
 
 /** The line of a description that says which delivery a merge request belongs to. */

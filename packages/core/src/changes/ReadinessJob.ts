@@ -1,10 +1,10 @@
+import { failpoint } from "@reins/base/base/Failpoint"
+import { fn } from "@reins/base/base/Traced"
+import { MergeRequestId } from "@reins/base/domain/Ids"
+import { type Forge, ForgeError } from "@reins/machine/forge/Forge"
 import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
-import { failpoint } from "../base/Failpoint.js"
-import { fn } from "../base/Traced.js"
-import { MergeRequestId } from "../domain/Ids.js"
-import { type Forge, ForgeError } from "../forge/Forge.js"
-import type { Completion, JobKind, RunningAttempt } from "../jobs/JobKind.js"
+import type { Completion, JobWork, RunningAttempt } from "../jobs/JobKind.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { declinedBy, forgeAccess, forgeJobError, stillClaimed } from "./ForgeAccess.js"
@@ -17,15 +17,12 @@ import { type Reading, readNow } from "./Reading.js"
 const actor = systemActor("merge_requests")
 
 /** Makes a merge request a draft or ready for review, as its row wants it. It looks first, so what is so already is not asked for. */
-export const readinessJob = Effect.gen(function* () {
+export const readinessWork = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const access = yield* forgeAccess
   const settle = yield* makeSettle
 
   return {
-    kind: readinessJobKind,
-    concurrency: 4,
-    deadlineMs: 5 * 60_000,
     run: fn("readinessJob.run")(function* (attempt) {
       const request = yield* store.find(MergeRequestId.make(attempt.claim.subject.id))
       const done: Completion = { state: "succeeded", command: Effect.void }
@@ -44,7 +41,7 @@ export const readinessJob = Effect.gen(function* () {
       if (request?.state === "open") yield* store.readinessDeclined(request.id, declinedBy(failure), actor)
     }),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
-  } satisfies JobKind
+  } satisfies JobWork
 })
 
 const draftOn = Effect.fnUntraced(function* (forge: Forge, attempt: RunningAttempt, number: number, draft: boolean) {
@@ -69,7 +66,7 @@ const makeSettle = Effect.gen(function* () {
     const session = yield* sessions.lock(session_id)
     const current = yield* store.find(id)
     if (session === undefined || current?.state !== "open") return
-    if (seen.remote.state !== "open") return yield* store.observed(id, seen, actor)
+    if (seen.remote.state !== "open") return yield* store.keepReading(id, seen, actor)
     if (current.draft_wanted === null || current.draft_wanted === draft) yield* store.readinessSet(id, seen, actor)
     else
       yield* jobs.enqueue({

@@ -1,6 +1,6 @@
+import { now, type Timestamp, toMillis } from "@reins/base/domain/Timestamp"
+import type { RemoteMergeRequest } from "@reins/machine/forge/ForgeCalls"
 import { Effect } from "effect"
-import { now, type Timestamp, toMillis } from "../domain/Timestamp.js"
-import type { RemoteMergeRequest } from "../forge/ForgeCalls.js"
 import type { MergeRequest } from "./MergeRequest.js"
 
 /** A merge request as the forge has shown it. */

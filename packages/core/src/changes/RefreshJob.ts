@@ -1,6 +1,6 @@
+import { fn } from "@reins/base/base/Traced"
+import { Bench } from "@reins/machine/bench/Bench"
 import { Effect } from "effect"
-import { fn } from "../base/Traced.js"
-import { Bench } from "../bench/Bench.js"
 import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Delivery } from "./Delivery.js"
@@ -77,7 +77,7 @@ const makeRefreshMergeRequests = Effect.gen(function* () {
       )
       yield* attempt.commit(
         Effect.flatMap(store.find(request.id), (current) =>
-          current?.state === "open" ? store.observed(request.id, seen, actor) : Effect.void
+          current?.state === "open" ? store.keepReading(request.id, seen, actor) : Effect.void
         )
       )
     }

@@ -1,8 +1,8 @@
+import { optional } from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
+import { ThreadId } from "@reins/base/domain/Ids"
+import { MergeMethod } from "@reins/base/domain/MergeMethod"
 import { Schema } from "effect"
-import { optional } from "../domain/Endpoint.js"
-import { field } from "../domain/Field.js"
-import { ThreadId } from "../domain/Ids.js"
-import { MergeMethod } from "../domain/MergeMethod.js"
 
 export const MergeInput = Schema.Struct({
   when: field(
@@ -15,7 +15,7 @@ export const MergeInput = Schema.Struct({
   ),
   method: field(
     optional(MergeMethod),
-    "How to merge; `merge` when absent. It is not taken for `conditions`, which have a method of their own."
+    "How to merge. When absent it is `merge`, or else the first of `squash` and `rebase` that the rules of the forge take. It is not taken for `conditions`, which have a method of their own."
   )
 }).annotations({ identifier: "MergeInput", description: "The commit to merge, or the word that conditions decide." })
 export type MergeInput = typeof MergeInput.Type
@@ -34,7 +34,7 @@ export const ReplyInput = Schema.Struct({
     Schema.String.pipe(
       Schema.minLength(1),
       Schema.maxLength(4_000),
-      Schema.pattern(/^[^\0]*[^\s\0][^\0]*$/, {
+      Schema.pattern(/^\s*[^\s\0][^\0]*$/, {
         message: () => "Input should have a character that is no space, and none that is NUL"
       })
     ),

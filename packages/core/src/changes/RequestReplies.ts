@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto"
+import type { MergeRequestId } from "@reins/base/domain/Ids"
+import { now, type Timestamp } from "@reins/base/domain/Timestamp"
+import type { PostedComment } from "@reins/machine/forge/CheckRun"
 import { Effect } from "effect"
-import type { MergeRequestId } from "../domain/Ids.js"
-import { now, type Timestamp } from "../domain/Timestamp.js"
-import type { PostedComment } from "../forge/CheckRun.js"
 import { Database } from "../store/Database.js"
 
 /** A comment of a person that is written once. */

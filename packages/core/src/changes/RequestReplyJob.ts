@@ -1,14 +1,13 @@
+import { failpoint } from "@reins/base/base/Failpoint"
+import { fn } from "@reins/base/base/Traced"
 import { Effect, Schema } from "effect"
 import { systemActor } from "../access/Access.js"
-import { failpoint } from "../base/Failpoint.js"
-import { fn } from "../base/Traced.js"
 import type { Claim } from "../jobs/Claim.js"
-import type { JobKind } from "../jobs/JobKind.js"
+import type { JobWork } from "../jobs/JobKind.js"
 import { secretMask } from "../sessions/SecretMask.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { declinedBy, forgeAccess, forgeJobError, stillClaimed } from "./ForgeAccess.js"
 import { WatchStore } from "./looks/WatchStore.js"
-import { replyRequestJobKind } from "./MergeRequestJobs.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 import { markOf, requestReplies } from "./RequestReplies.js"
 
@@ -18,7 +17,7 @@ const payloadOf = ({ payload }: Claim) => Schema.decodeUnknownSync(Payload)(payl
 const actor = systemActor("merge_requests")
 
 /** Writes the comment of a person. It looks for its own mark first, so that a lost answer makes no second one. */
-export const requestReplyJob = Effect.gen(function* () {
+export const requestReplyWork = Effect.gen(function* () {
   const replies = yield* requestReplies
   const requests = yield* MergeRequestStore
   const sessions = yield* SessionStore
@@ -27,9 +26,6 @@ export const requestReplyJob = Effect.gen(function* () {
   const maskOf = yield* secretMask
 
   return {
-    kind: replyRequestJobKind,
-    concurrency: 4,
-    deadlineMs: 5 * 60_000,
     run: fn("requestReplyJob.run")(function* (attempt) {
       const done = { state: "succeeded" as const, command: Effect.void }
       const reply = yield* replies.find(payloadOf(attempt.claim).mark)
@@ -46,7 +42,7 @@ export const requestReplyJob = Effect.gen(function* () {
           const known = yield* forge.posted(number, mark, thread)
           if (known !== undefined) return known
           yield* stillClaimed(attempt)
-          const written = yield* forge.reply(number, `${mask(reply.text)}\n\n${mark}`, thread)
+          const written = yield* forge.reply(number, `${yield* mask(reply.text)}\n\n${mark}`, thread)
           yield* failpoint("request.replied")
           return written
         })
@@ -63,5 +59,5 @@ export const requestReplyJob = Effect.gen(function* () {
       if (reply !== undefined) yield* requests.replied(reply.merge_request_id, declinedBy(failure), actor)
     }),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
-  } satisfies JobKind
+  } satisfies JobWork
 })

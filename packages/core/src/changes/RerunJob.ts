@@ -1,26 +1,22 @@
+import { fn } from "@reins/base/base/Traced"
+import { CheckId, MergeRequestId } from "@reins/base/domain/Ids"
 import { Effect, Schema } from "effect"
-import { fn } from "../base/Traced.js"
-import { CheckId, MergeRequestId } from "../domain/Ids.js"
-import type { JobKind } from "../jobs/JobKind.js"
+import type { JobWork } from "../jobs/JobKind.js"
 import { forgeAccess, forgeJobError, stillClaimed } from "./ForgeAccess.js"
 import { partReads } from "./looks/PartRows.js"
 import { WatchStore } from "./looks/WatchStore.js"
-import { rerunJobKind } from "./MergeRequestJobs.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 
 const Payload = Schema.Struct({ check_ids: Schema.Array(CheckId) })
 
 /** Begins checks of the head anew. One that has another state by now is left alone, so a repetition begins none twice. */
-export const rerunJob = Effect.gen(function* () {
+export const rerunWork = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const watches = yield* WatchStore
   const access = yield* forgeAccess
   const { seenChecksOf } = yield* partReads
 
   return {
-    kind: rerunJobKind,
-    concurrency: 4,
-    deadlineMs: 5 * 60_000,
     run: fn("rerunJob.run")(function* (attempt) {
       const done = { state: "succeeded" as const, command: Effect.void }
       const request = yield* store.find(MergeRequestId.make(attempt.claim.subject.id))
@@ -37,5 +33,5 @@ export const rerunJob = Effect.gen(function* () {
     }),
     failed: () => Effect.void,
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
-  } satisfies JobKind
+  } satisfies JobWork
 })

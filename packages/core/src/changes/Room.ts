@@ -1,13 +1,15 @@
-import { applyJob } from "./ApplyJob.js"
 import { captureJob } from "./CaptureJob.js"
-import { deliveryJob } from "./DeliveryJob.js"
-import { mergeJob } from "./MergeJob.js"
-import { openMergeRequestJob } from "./OpenMergeRequestJob.js"
+import {
+  applyJob,
+  deliveryJob,
+  mergeJob,
+  openMergeRequestJob,
+  readinessJob,
+  requestReplyJob,
+  rerunJob
+} from "./LoadedJobs.js"
 import * as operations from "./Operations.js"
-import { readinessJob } from "./ReadinessJob.js"
 import { refreshJob } from "./RefreshJob.js"
-import { requestReplyJob } from "./RequestReplyJob.js"
-import { rerunJob } from "./RerunJob.js"
 import { layer } from "./Services.js"
 import { signingKeyRecords } from "./SigningKeyStore.js"
 

@@ -1,4 +1,4 @@
-import { oneByOne, onTopOf } from "../base/Layered.js"
+import { oneByOne, onTopOf } from "@reins/base/base/Layered"
 import { ApplicationStore } from "./ApplicationStore.js"
 import { Applications } from "./Applications.js"
 import { ChangesetStore } from "./ChangesetStore.js"

@@ -1,5 +1,5 @@
+import type { CommitEar } from "@reins/machine/bench/Changes"
 import { Effect, Redacted } from "effect"
-import type { CommitEar } from "../bench/Changes.js"
 import { type AttemptLost, JobError } from "../jobs/JobKind.js"
 import { type DeliveryAttempt, deliverySteps } from "./DeliverySteps.js"
 import { DeliveryStore } from "./DeliveryStore.js"

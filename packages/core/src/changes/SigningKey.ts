@@ -1,7 +1,7 @@
+import { field } from "@reins/base/domain/Field"
+import { SigningKeyId, WorkspaceId } from "@reins/base/domain/Ids"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { SigningKeyId, WorkspaceId } from "../domain/Ids.js"
-import { Timestamp } from "../domain/Timestamp.js"
 
 export const SigningKey = Schema.Struct({
   id: field(SigningKeyId, "The id of the key."),

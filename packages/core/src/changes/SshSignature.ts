@@ -23,7 +23,10 @@ export const publicLine = (key: KeyObject): string => `${algorithm} ${packedKey(
 
 /** The fingerprint that `ssh-keygen -l` shows. */
 export const fingerprintOf = (key: KeyObject): string =>
-  `SHA256:${createHash("sha256").update(packedKey(key)).digest("base64").replace(/=+$/, "")}`
+  `SHA256:${createHash("sha256")
+    .update(packedKey(key))
+    .digest("base64")
+    .replace(/={1,2}$/, "")}`
 
 /** The armoured signature of a content for git. */
 export const sshSignature = (privateKey: KeyObject, content: Uint8Array): string => {

@@ -1,9 +1,9 @@
+import { field } from "@reins/base/domain/Field"
+import { ConnectionId, CredentialId, WorkspaceId } from "@reins/base/domain/Ids"
+import { installed } from "@reins/base/domain/Installed"
+import * as StateMachine from "@reins/base/domain/StateMachine"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { ConnectionId, CredentialId, WorkspaceId } from "../domain/Ids.js"
-import { installed } from "../domain/Installed.js"
-import * as StateMachine from "../domain/StateMachine.js"
-import { Timestamp } from "../domain/Timestamp.js"
 import { Prices } from "./Prices.js"
 
 export const ConnectionState = Schema.Literal("active", "disabled", "revoked").annotations({

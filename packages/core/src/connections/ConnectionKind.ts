@@ -1,6 +1,6 @@
+import type { GatewayProtocol } from "@reins/base/domain/GatewayProtocol"
+import type { Outbound } from "@reins/machine/outbound/Outbound"
 import { type Effect, ParseResult, Schema } from "effect"
-import type { GatewayProtocol } from "../domain/GatewayProtocol.js"
-import type { Outbound } from "../outbound/Outbound.js"
 import type { GrantedToken, GrantRefused, TokenGrant } from "./grants/Grant.js"
 import type { OpenConnection } from "./OpenConnection.js"
 import type { TokenMaker } from "./TokenMaker.js"
@@ -9,6 +9,7 @@ import type { Verdict } from "./Verdict.js"
 // A kind of one's own reads connections, and says what its probe found, with these.
 export type { GrantAnswer, GrantedToken, GrantRefused, TokenGrant, TokenPlace } from "./grants/Grant.js"
 export type { OpenConnection } from "./OpenConnection.js"
+export { refusal } from "./ProbeRefusal.js"
 export type { MintedToken, MintMeans, TokenMaker, TokenWanted } from "./TokenMaker.js"
 export {
   type AskProbe,
@@ -16,7 +17,6 @@ export {
   inconclusive,
   type ProbeRequest,
   passed,
-  refusal,
   type Seen,
   unexpected,
   type Verdict

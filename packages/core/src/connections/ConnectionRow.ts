@@ -1,6 +1,6 @@
-import type { ConnectionId, CredentialId, WorkspaceId } from "../domain/Ids.js"
-import { ReinsError } from "../domain/ReinsError.js"
-import type { Timestamp } from "../domain/Timestamp.js"
+import type { ConnectionId, CredentialId, WorkspaceId } from "@reins/base/domain/Ids"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import type { Timestamp } from "@reins/base/domain/Timestamp"
 import type { Connection } from "./Connection.js"
 
 /** A connection as it is stored, with its current credential. The columns of the credential are null once the connection is revoked. */

@@ -1,10 +1,10 @@
+import { fn } from "@reins/base/base/Traced"
+import { type AccountId, ConnectionId, CredentialId, newId, type WorkspaceId } from "@reins/base/domain/Ids"
+import type { Page, PageRequest } from "@reins/base/domain/Page"
+import { notFound, type ReinsError } from "@reins/base/domain/ReinsError"
+import { now } from "@reins/base/domain/Timestamp"
+import { Vault } from "@reins/base/secrets/Vault"
 import { Context, Effect, Layer } from "effect"
-import { fn } from "../base/Traced.js"
-import { type AccountId, ConnectionId, CredentialId, newId, type WorkspaceId } from "../domain/Ids.js"
-import type { Page, PageRequest } from "../domain/Page.js"
-import { notFound, type ReinsError } from "../domain/ReinsError.js"
-import { now } from "../domain/Timestamp.js"
-import { Vault } from "../secrets/Vault.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
@@ -27,6 +27,11 @@ export type UnreadableCredential = ReinsError<"not_found" | "connection_revoked"
 /** A new session takes these of its connection. No secret is among them. */
 export type ChosenConnection = Pick<OpenConnection, "id" | "preferredModel">
 
+/** An active connection without its secrets. */
+export type ActiveConnection = Pick<ConnectionRow, "id" | "kind" | "settings" | "health"> & {
+  readonly credential_id: CredentialId
+}
+
 /** The connections and their credentials as they are stored. The store checks no access. */
 export class ConnectionStore extends Context.Tag("@reins/core/connections/ConnectionStore")<
   ConnectionStore,
@@ -38,6 +43,8 @@ export class ConnectionStore extends Context.Tag("@reins/core/connections/Connec
       workspaceId: string,
       page: PageRequest
     ) => Effect.Effect<Page<Connection>, ReinsError<"invalid_cursor">>
+    /** The active connections of a workspace with a credential, newest first. */
+    readonly active: (workspaceId: WorkspaceId) => Effect.Effect<ReadonlyArray<ActiveConnection>>
     /** The newest active connection of a kind, with one of the protocols when some are given; undefined when there is none. */
     readonly findByKind: (
       workspaceId: WorkspaceId,
@@ -94,7 +101,7 @@ export class ConnectionStore extends Context.Tag("@reins/core/connections/Connec
   )
 }
 
-type Reads = "find" | "list" | "findByKind" | "open" | "openVersion"
+type Reads = "active" | "find" | "list" | "findByKind" | "open" | "openVersion"
 
 const makeReads = (db: Database["Type"], vault: Vault["Type"]): Pick<ConnectionStore["Type"], Reads> => {
   const { sql } = db
@@ -113,9 +120,14 @@ const makeReads = (db: Database["Type"], vault: Vault["Type"]): Pick<ConnectionS
     (workspaceId: string, kind: string) => sql<ChosenConnection & { settings: string }>`select ${chosen}, settings
       from connections where workspace_id = ${workspaceId} and state = 'active' and kind = ${kind} order by id desc`
   )
+  const active = db.prepare(
+    (workspaceId: string) => sql<ActiveConnection>`select id, kind, settings, health, credential_id from connections
+      where workspace_id = ${workspaceId} and state = 'active' and credential_id is not null order by id desc`
+  )
   const find = (id: string) => db.first(byId(id))
 
   return {
+    active: (workspaceId) => db.all(active(workspaceId)),
     find,
     list: Effect.fnUntraced(function* (workspaceId, page) {
       const { before, limit } = yield* Keyset.descending(page)

@@ -1,6 +1,6 @@
+import { type Hearers, makeHearers } from "@reins/base/base/Hearers"
+import type { ConnectionId, TurnId } from "@reins/base/domain/Ids"
 import { Context, type Effect, Layer } from "effect"
-import { type Hearers, makeHearers } from "../base/Hearers.js"
-import type { ConnectionId, TurnId } from "../domain/Ids.js"
 import type { Commit } from "../store/Commit.js"
 
 /** Finds a turn that runs with a connection. The caller's commit holds the connection, so no turn begins with it meanwhile. */

@@ -1,9 +1,9 @@
+import { field } from "@reins/base/domain/Field"
+import { ConnectionId, CredentialId, ValidationId } from "@reins/base/domain/Ids"
+import * as StateMachine from "@reins/base/domain/StateMachine"
+import { Timestamp } from "@reins/base/domain/Timestamp"
+import { CapabilityValue } from "@reins/machine/harness/Capability"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { ConnectionId, CredentialId, ValidationId } from "../domain/Ids.js"
-import * as StateMachine from "../domain/StateMachine.js"
-import { Timestamp } from "../domain/Timestamp.js"
-import { CapabilityValue } from "../harness/Capability.js"
 
 export const ConnectionValidationState = Schema.Literal(
   "queued",

@@ -1,5 +1,5 @@
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Effect } from "effect"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { ConnectionKind } from "./ConnectionKind.js"
 
 /** A credential in two parts. The settings may be read again, and the secrets are sealed. */

@@ -1,7 +1,7 @@
+import { canonicalJson } from "@reins/base/base/CanonicalJson"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import { sealedWith, type Vault } from "@reins/base/secrets/Vault"
 import { Effect, Redacted, Schema } from "effect"
-import { canonicalJson } from "../base/CanonicalJson.js"
-import { ReinsError } from "../domain/ReinsError.js"
-import { sealedWith, type Vault } from "../secrets/Vault.js"
 
 type Secrets = Readonly<Record<string, string>>
 

@@ -1,6 +1,9 @@
-import { Either, Redacted, Schema } from "effect"
-import { GatewayProtocol } from "../domain/GatewayProtocol.js"
-import { scrubber } from "../harness/Secrets.js"
+import { readJson } from "@reins/base/base/ForeignJson"
+import { type OddElement, type ReadList, readEach } from "@reins/base/base/ForeignList"
+import { adorns, ForeignName, foreignName } from "@reins/base/base/ForeignText"
+import { GatewayProtocol } from "@reins/base/domain/GatewayProtocol"
+import { scrubber } from "@reins/machine/harness/Secrets"
+import { Option, Redacted, Schema } from "effect"
 import type { ConnectionKind } from "./ConnectionKind.js"
 import type { OpenConnection } from "./OpenConnection.js"
 import type { ProbeRequest } from "./Verdict.js"
@@ -30,7 +33,7 @@ export const gatewayOf = (
 
 const below = ({ baseUrl }: Gateway, path: string): URL => {
   const url = new URL(baseUrl)
-  url.pathname = `${url.pathname.replace(/\/+$/, "")}${path}`
+  url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, "")}${path}`
   return url
 }
 
@@ -50,17 +53,18 @@ const headersOf = ({ key, protocol }: Gateway): Readonly<Record<string, string>>
   ...keyHeaders[protocol](Redacted.value(key))
 })
 
-/** The most models of a page, where a protocol gives only some without a limit. */
-const pageLimits: Readonly<Partial<Record<GatewayProtocol, string>>> = {
-  anthropic_messages: "limit",
-  gemini: "pageSize"
+/** The query fields of a protocol that gives models by pages: the most models of a page, and the place of the next one. */
+const pages: Readonly<Partial<Record<GatewayProtocol, { readonly most: string; readonly after: string }>>> = {
+  anthropic_messages: { most: "limit", after: "after_id" },
+  gemini: { most: "pageSize", after: "pageToken" }
 }
 
-/** The request for the list of models. */
-export const listModels = (gateway: Gateway): ProbeRequest => {
+/** The request for the list of models, or for the page of it that another page has named as the next one. */
+export const listModels = (gateway: Gateway, next?: string): ProbeRequest => {
   const url = below(gateway, "/models")
-  const limit = pageLimits[gateway.protocol]
-  if (limit !== undefined) url.searchParams.set(limit, "1000")
+  const page = pages[gateway.protocol]
+  if (page !== undefined) url.searchParams.set(page.most, "1000")
+  if (page !== undefined && next !== undefined) url.searchParams.set(page.after, next)
   return { url: url.href, name: "GET /models", request: { headers: headersOf(gateway) } }
 }
 
@@ -114,51 +118,101 @@ export interface ListedModel {
   readonly contextWindow: number | null
 }
 
-const Entries = Schema.Array(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+/** The place of a page. */
+const Place = Schema.NonEmptyString.pipe(Schema.maxLength(2000))
 
 /** The list has one name with Gemini and another one with all others. */
-const Listing = Schema.parseJson(
+const readListing = readJson(
   Schema.Union(
-    Schema.Struct({ data: Entries }),
-    Schema.transform(Schema.Struct({ models: Entries }), Schema.Struct({ data: Entries }), {
-      strict: true,
-      decode: ({ models }) => ({ data: models.filter(answers).map(renamed) }),
-      encode: ({ data }) => ({ models: data })
-    })
+    Schema.Struct({ data: Schema.Array(Schema.Unknown), has_more: adorns(Schema.Boolean), last_id: adorns(Place) }),
+    Schema.Struct({ models: Schema.Array(Schema.Unknown), nextPageToken: adorns(Place) })
   )
 )
 
-type Entry = (typeof Entries.Type)[number]
+const longestId = 255
 
-/** Gemini lists models for other uses too, and says what each is for. */
-const answers = ({ supportedGenerationMethods: uses }: Entry): boolean =>
-  !Array.isArray(uses) || uses.includes("generateContent")
-
-/** A model of Gemini by the names of the others. Its own name is a path. */
-const renamed = ({ displayName, inputTokenLimit, name }: Entry): Entry => ({
-  id: typeof name === "string" ? name.replace(/^models\//, "") : name,
-  display_name: displayName,
-  context_window: inputTokenLimit
-})
+/** A model is asked for by its id, so an id with characters that nobody sees is none. */
+const ModelId = Schema.String.pipe(
+  Schema.filter((id) => id !== "" && id.length <= longestId && foreignName(id, longestId) === id)
+)
+const Name = adorns(ForeignName(longestId))
+const Window = adorns(Schema.Number.pipe(Schema.int(), Schema.between(1, 1_000_000_000)))
 
 /** The fields in which gateways say how many tokens a model reads. */
-const windowFields = ["context_window", "context_length", "max_context_length", "max_model_len", "max_input_tokens"]
+const windows = {
+  context_window: Window,
+  context_length: Window,
+  max_context_length: Window,
+  max_model_len: Window,
+  max_input_tokens: Window
+}
 
-const isWindow = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0
+const readModels = readEach(Schema.Struct({ id: ModelId, display_name: Name, name: Name, ...windows }))
+
+/** A model of Gemini, whose own name is a path. Gemini lists models for other uses too, and says what each is for. */
+const readGeminiModels = readEach(
+  Schema.Struct({
+    name: Schema.compose(
+      Schema.transform(Schema.String, Schema.String, {
+        strict: true,
+        decode: (name) => name.replace(/^models\//, ""),
+        encode: (id) => id
+      }),
+      ModelId
+    ),
+    displayName: Name,
+    inputTokenLimit: Window,
+    supportedGenerationMethods: adorns(Schema.Array(Schema.Unknown))
+  })
+)
+
+/** The models of an answer, and those that could not be read. */
+export interface ListedModels {
+  readonly models: ReadonlyArray<ListedModel>
+  readonly odd: ReadonlyArray<OddElement>
+  /** The place of the next page; null for none. */
+  readonly next: string | null
+}
 
 /** The models of an answer to `listModels`, each once, with the key blanked. Undefined for an answer that is no list. */
-export const modelsOf = ({ key }: Gateway, body: string): ReadonlyArray<ListedModel> | undefined => {
-  const listing = Schema.decodeUnknownEither(Listing)(scrubber({ key }).scrub(body))
-  if (Either.isLeft(listing)) return undefined
+export const modelsOf = ({ key }: Gateway, body: string): ListedModels | undefined => {
+  const listing = Option.getOrUndefined(readListing(scrubber({ key }).scrub(body)))
+  if (listing === undefined) return undefined
+  const { items, odd } = "data" in listing ? modelsIn(listing.data) : geminiModelsIn(listing.models)
   const models = new Map<string, ListedModel>()
-  for (const model of listing.right.data) {
-    const { display_name: displayName = model["name"], id } = model
-    if (typeof id !== "string" || id === "" || models.has(id)) continue
-    models.set(id, {
-      id,
-      displayName: typeof displayName === "string" && displayName !== "" ? displayName : null,
-      contextWindow: windowFields.map((field) => model[field]).find(isWindow) ?? null
-    })
+  for (const model of items) if (!models.has(model.id)) models.set(model.id, model)
+  const next = "data" in listing ? (listing.has_more === true ? listing.last_id : null) : listing.nextPageToken
+  return { models: [...models.values()], odd, next }
+}
+
+const modelsIn = (list: ReadonlyArray<unknown>): ReadList<ListedModel> => {
+  const { items, odd } = readModels(list)
+  const windowOf = (model: (typeof items)[number]) =>
+    model.context_window ??
+    model.context_length ??
+    model.max_context_length ??
+    model.max_model_len ??
+    model.max_input_tokens
+  return {
+    items: items.map((model) => ({
+      id: model.id,
+      displayName: model.display_name || model.name || null,
+      contextWindow: windowOf(model)
+    })),
+    odd
   }
-  return [...models.values()]
+}
+
+const geminiModelsIn = (list: ReadonlyArray<unknown>): ReadList<ListedModel> => {
+  const { items, odd } = readGeminiModels(list)
+  return {
+    items: items
+      .filter(({ supportedGenerationMethods: uses }) => uses === null || uses.includes("generateContent"))
+      .map(({ displayName, inputTokenLimit, name }) => ({
+        id: name,
+        displayName: displayName || null,
+        contextWindow: inputTokenLimit
+      })),
+    odd
+  }
 }

@@ -1,9 +1,19 @@
+import { oddText } from "@reins/base/base/ForeignList"
+import { now } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
-import { now } from "../domain/Timestamp.js"
 import type { ConnectionKind } from "./ConnectionKind.js"
 import type { Observation } from "./ConnectionValidation.js"
-import { completionRequest, type Gateway, gatewayOf, listModels, modelsOf, statusOf } from "./GatewayClient.js"
-import { type AskProbe, asking, inconclusive, passed, refusal, unexpected, type Verdict } from "./Verdict.js"
+import {
+  completionRequest,
+  type Gateway,
+  gatewayOf,
+  type ListedModels,
+  listModels,
+  modelsOf,
+  statusOf
+} from "./GatewayClient.js"
+import { refusal } from "./ProbeRefusal.js"
+import { type AskProbe, asking, inconclusive, passed, unexpected, type Verdict } from "./Verdict.js"
 
 /** The capabilities that the probe of a gateway observes. */
 export const gatewayCapabilities = ["authentication", "models_list", "completions"]
@@ -37,15 +47,23 @@ const probe = Effect.fnUntraced(function* (ask: AskProbe, gateway: Gateway, mode
   const listed: Observation = {
     capability: "models_list",
     value: models === undefined ? "unsupported" : "supported",
-    evidence: models === undefined ? list.evidence : `${list.evidence} and lists ${models.length} models`,
+    evidence: models === undefined ? list.evidence : `${list.evidence} and lists ${listText(models)}`,
     observed_at: at
   }
   if (models !== undefined) return passed(at, list.evidence, [listed])
-  const refused = refusal(list, at)
+  const refused = yield* refusal(list, at)
   if (refused !== undefined) return refused
   if (model === null) return { ...modelRequired, observations: [listed] }
   return yield* probeModel(ask, gateway, model, listed)
 })
+
+/** The models of a list in words. The first that cannot be read is named. */
+const listText = ({ models, next, odd: [odd, ...more] }: ListedModels): string => {
+  const listed = `${models.length} models${next === null ? "" : " on its first page"}`
+  if (odd === undefined) return listed
+  const rest = more.length === 0 ? "" : ` and ${more.length} more`
+  return `${listed}; ${oddText(odd)}${rest} cannot be read`
+}
 
 const probeModel = Effect.fnUntraced(function* (ask: AskProbe, gateway: Gateway, model: string, listed: Observation) {
   const said = yield* ask(completionRequest(gateway, model))
@@ -55,7 +73,7 @@ const probeModel = Effect.fnUntraced(function* (ask: AskProbe, gateway: Gateway,
     const completed: Observation = { ...listed, capability: "completions", value: "supported", evidence }
     return passed(listed.observed_at, evidence, [listed, completed])
   }
-  const verdict: Verdict = refusal(said, listed.observed_at) ?? unexpected(said.evidence)
+  const verdict: Verdict = (yield* refusal(said, listed.observed_at)) ?? unexpected(said.evidence)
   return { ...verdict, observations: [...verdict.observations, listed] }
 })
 

@@ -1,6 +1,6 @@
+import { field } from "@reins/base/domain/Field"
 import { Schema } from "effect"
 import list from "../../../../manifests/prices.json" with { type: "json" }
-import { field } from "../domain/Field.js"
 import { costOf, ModelPrice, type PricedTokens } from "./Prices.js"
 
 export const ListPrice = Schema.Struct({

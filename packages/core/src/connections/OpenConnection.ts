@@ -1,5 +1,5 @@
+import type { ConnectionId, CredentialId } from "@reins/base/domain/Ids"
 import type { Redacted } from "effect"
-import type { ConnectionId, CredentialId } from "../domain/Ids.js"
 import type { Prices } from "./Prices.js"
 
 /** A connection with its secrets in the clear. Workers use it, and no answer to a caller may hold it. */

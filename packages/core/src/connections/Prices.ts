@@ -1,5 +1,5 @@
+import { field } from "@reins/base/domain/Field"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
 
 /** US dollars for a million tokens. */
 const Price = Schema.Number.pipe(Schema.finite(), Schema.between(0, 1_000_000))

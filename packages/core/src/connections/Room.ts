@@ -1,4 +1,4 @@
-import { oneByOne, onTopOf } from "../base/Layered.js"
+import { oneByOne, onTopOf } from "@reins/base/base/Layered"
 import { AccessTokens } from "./AccessTokens.js"
 import { ConnectionStore } from "./ConnectionStore.js"
 import { Connections } from "./Connections.js"

@@ -1,6 +1,6 @@
+import type { SealedRecord } from "@reins/base/secrets/SealedRecords"
+import type { Vault } from "@reins/base/secrets/Vault"
 import { Effect, Option, type Redacted } from "effect"
-import type { SealedRecord } from "../secrets/SealedRecords.js"
-import type { Vault } from "../secrets/Vault.js"
 import type { Database } from "../store/Database.js"
 import { credentialContext, openSecrets, type SealedFor } from "./CredentialSeal.js"
 

@@ -1,7 +1,7 @@
+import type { ForgeError } from "@reins/machine/forge/Forge"
+import type { ForgeHost } from "@reins/machine/forge/ForgeHost"
+import type { Outbound } from "@reins/machine/outbound/Outbound"
 import type { Effect, Redacted } from "effect"
-import type { ForgeError } from "../forge/Forge.js"
-import type { ForgeHost } from "../forge/ForgeHost.js"
-import type { Outbound } from "../outbound/Outbound.js"
 import type { OpenConnection } from "./OpenConnection.js"
 
 /** The purpose of a token: one repository, and the API or git. */

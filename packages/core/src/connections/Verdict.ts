@@ -1,5 +1,11 @@
+import { isRedirect } from "@reins/machine/forge/ForgeRedirect"
+import {
+  type Outbound,
+  type OutboundAnswer,
+  OutboundError,
+  type OutboundRequest
+} from "@reins/machine/outbound/Outbound"
 import { Effect } from "effect"
-import type { Outbound, OutboundAnswer, OutboundError, OutboundRequest } from "../outbound/Outbound.js"
 import type { ConnectionHealth } from "./Connection.js"
 import type { ConnectionValidationReason, ConnectionValidationState, Observation } from "./ConnectionValidation.js"
 
@@ -40,14 +46,37 @@ export interface Seen {
 /** Sends a request of a probe. Fails with a verdict when no answer comes. */
 export type AskProbe = (request: ProbeRequest) => Effect.Effect<Seen, Verdict>
 
-/** Sends the requests of a probe through the guarded calls of the service. */
+/** Sends the requests of a probe through the guarded calls of the service. A redirect on the same origin is followed, as one to a slash. */
 export const asking =
   (outbound: Outbound["Type"]): AskProbe =>
   (request) =>
-    outbound.fetch(request.url, request.request).pipe(
+    answerTo(outbound, request, request.url, mostRedirects).pipe(
       Effect.map((answer) => ({ answer, evidence: `${request.name} answered ${answer.status}` })),
       Effect.mapError(unanswered)
     )
+
+const mostRedirects = 3
+
+const answerTo = (
+  outbound: Outbound["Type"],
+  asked: ProbeRequest,
+  url: string,
+  left: number
+): Effect.Effect<OutboundAnswer, OutboundError> =>
+  Effect.flatMap(outbound.fetch(url, asked.request, { answersRedirects: true }), (answer) => {
+    const { location } = answer.headers
+    if (location === undefined || !isRedirect(answer.status)) return Effect.succeed(answer)
+    const next = URL.canParse(location, url) ? new URL(location, url) : undefined
+    return left > 0 && next !== undefined && next.origin === new URL(asked.url).origin
+      ? answerTo(outbound, asked, next.href, left - 1)
+      : Effect.fail(ledAway(url, answer.status))
+  })
+
+const ledAway = (url: string, status: number): OutboundError =>
+  new OutboundError({
+    kind: "redirect",
+    message: `${new URL(url).host} answers with a redirect (${status}), which is not followed.`
+  })
 
 /** The verdict that the credential was accepted. */
 export const passed = (
@@ -74,41 +103,6 @@ export const unexpected = (evidence: string): Verdict =>
     "degraded",
     `The answer tells nothing about the credential (${evidence}). Check the base_url.`
   )
-
-/** The verdict that follows from the status of an answer to any request. Undefined when the status tells nothing. */
-export const refusal = ({ answer, evidence }: Seen, at: Observation["observed_at"]): Verdict | undefined => {
-  if (isLimit(answer)) {
-    return inconclusive(
-      "rate_limited",
-      "degraded",
-      `The service was asked too often (${evidence}). Validate again later.`
-    )
-  }
-  if (answer.status === 401 || answer.status === 403) {
-    return {
-      state: "failed",
-      health: "reauth_required",
-      reason: "credential_refused",
-      message: `The credential was refused (${evidence}). Post a new credential version.`,
-      observations: [{ capability: "authentication", value: "unsupported", evidence, observed_at: at }]
-    }
-  }
-  if (answer.status === 402) {
-    return inconclusive(
-      "quota_exhausted",
-      "degraded",
-      `The quota of the credential is used up (${evidence}). Raise it.`
-    )
-  }
-  return answer.status >= 500
-    ? inconclusive("upstream_error", "degraded", `The service failed (${evidence}). Validate again later.`)
-    : undefined
-}
-
-// GitHub answers with 403 when it is asked too often.
-const isLimit = ({ headers, status }: OutboundAnswer): boolean =>
-  status === 429 ||
-  (status === 403 && (headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0"))
 
 const unanswered = ({ kind, message }: OutboundError): Verdict => {
   switch (kind) {

@@ -1,5 +1,5 @@
+import { canonicalJson } from "@reins/base/base/CanonicalJson"
 import { Effect, Schema } from "effect"
-import { canonicalJson } from "../base/CanonicalJson.js"
 import { ApplicationStrategy } from "../changes/Application.js"
 import { TurnApplications } from "../changes/TurnApplications.js"
 import { makeTool, ToolFailed } from "../tools/Tool.js"

@@ -1,8 +1,8 @@
+import { field } from "@reins/base/domain/Field"
+import { ChangesetId, DelegationId, ResultId, SessionId, WaitId, WorkspaceId } from "@reins/base/domain/Ids"
+import * as StateMachine from "@reins/base/domain/StateMachine"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { ChangesetId, DelegationId, ResultId, SessionId, WaitId, WorkspaceId } from "../domain/Ids.js"
-import * as StateMachine from "../domain/StateMachine.js"
-import { Timestamp } from "../domain/Timestamp.js"
 import { ResultSchema } from "../sessions/results/TurnResult.js"
 
 export const DelegationState = Schema.Literal(

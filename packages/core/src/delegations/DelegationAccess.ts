@@ -1,7 +1,7 @@
+import type { Principal } from "@reins/base/domain/Principal"
+import { notFound } from "@reins/base/domain/ReinsError"
 import { Effect } from "effect"
 import { Access } from "../access/Access.js"
-import type { Principal } from "../domain/Principal.js"
-import { notFound } from "../domain/ReinsError.js"
 import type { Delegation } from "./Delegation.js"
 import { DelegationStore } from "./DelegationStore.js"
 

@@ -1,11 +1,12 @@
+import { cutEnd } from "@reins/base/base/CutText"
+import { fn } from "@reins/base/base/Traced"
+import type { Actor } from "@reins/base/domain/Event"
 import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
-import { cutEnd } from "../base/CutText.js"
-import { fn } from "../base/Traced.js"
-import type { Actor } from "../domain/Event.js"
 import { MessageStore } from "../sessions/messages/MessageStore.js"
 import { SessionLifecycles } from "../sessions/SessionLifecycles.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
+import type { Turn } from "../sessions/Turn.js"
 import { TurnStore } from "../sessions/turns/TurnStore.js"
 import { delegationStates } from "./Delegation.js"
 import { DelegationStore, type EndReason, type HeldDelegation } from "./DelegationStore.js"
@@ -33,6 +34,15 @@ export const delegationEndings = Effect.gen(function* () {
       if (held === undefined || delegationStates.isTerminal(held.delegation.state)) return
       yield* store.move(held.delegation.id, "failed", clock, deadlinePassed(yield* messages.lastWords(held.child.id)))
       yield* turns.cancelAll(held.child.id, clock)
+    }),
+    /** Cancels the delegations that the agent of a turn has made, when the turn is cancelled. */
+    cancelOfTurn: fn("delegationEndings.cancelOfTurn")(function* ({ id, session_id }: Turn, actor: Actor) {
+      for (const delegation of yield* store.live(session_id)) {
+        if ((yield* store.findTurn(delegation.id)) !== id) continue
+        const held = yield* store.lock(delegation.id)
+        if (held !== undefined && !delegationStates.isTerminal(held.delegation.state))
+          yield* cancel(held, actor, turnCancelled)
+      }
     }),
     /** Cancels the delegations of a session that is being closed, and the delegation that the session works for. */
     cancelOf: fn("delegationEndings.cancelOf")(function* (session: SessionRow, actor: Actor) {
@@ -66,6 +76,8 @@ const deadlinePassed = (words: string | undefined): EndReason => ({
       ? "The child has said nothing."
       : `The child's last words: ${cutEnd(words.trim(), maxWords)}`)
 })
+
+const turnCancelled: EndReason = { reason: "user_cancelled", message: "The turn that delegated it was cancelled." }
 
 const childClosed: EndReason = { reason: "session_closed", message: "The child session was closed." }
 

@@ -1,11 +1,11 @@
+import type { Actor } from "@reins/base/domain/Event"
 import { Effect, Layer } from "effect"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
-import type { Actor } from "../domain/Event.js"
 import { MessageStore } from "../sessions/messages/MessageStore.js"
 import { TurnResults } from "../sessions/results/TurnResults.js"
 import { SessionListeners } from "../sessions/SessionListeners.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { type Turn, turnStates } from "../sessions/Turn.js"
+import { askingTurnState, type Turn, type TurnState, turnStates } from "../sessions/Turn.js"
 import { type Delegation, type DelegationReason, delegationStates } from "./Delegation.js"
 import { delegationEndings } from "./DelegationEndings.js"
 import { DelegationStore } from "./DelegationStore.js"
@@ -20,6 +20,8 @@ import { ResultStore } from "./ResultStore.js"
  *   of a shape, or the agent said nothing, the delegation waits for somebody to submit a result.
  * - When that turn fails or is cancelled, the delegation is too. An interrupted turn fails the delegation at once, because it holds the queue.
  * - A delegation that waits for its result does not fail with a later turn.
+ * - When a turn is cancelled, the delegations that its agent has made are too, because nobody waits for them any more.
+ * - A child whose agent waits for a person is told of to every session that it works for.
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -60,7 +62,12 @@ export const layer = Layer.effectDiscard(
       yield* results.publish(delegation, content, actor)
     })
 
-    const turnMoved = Effect.fnUntraced(function* (turn: Turn, actor: Actor) {
+    const tellAsking = yield* makeTellAsking
+
+    const turnMoved = Effect.fnUntraced(function* (turn: Turn, actor: Actor, from: TurnState) {
+      if (turn.state === "cancelling" || turn.state === "cancelled") yield* endings.cancelOfTurn(turn, actor)
+      if (turn.state === askingTurnState) yield* tellAsking("delegation.action_required", turn, actor)
+      else if (from === askingTurnState) yield* tellAsking("delegation.action_resolved", turn, actor)
       const child = yield* sessions.find(turn.session_id)
       if (child === undefined || child.lineage.parent_delegation_id === null) return
       const delegation = yield* store.find(child.lineage.parent_delegation_id)
@@ -79,6 +86,27 @@ export const layer = Layer.effectDiscard(
     yield* listeners.register({ turnMoved, closing: endings.cancelOf })
   })
 )
+
+/** Gives the function that tells all sessions above of a turn that begins or ends to wait for a person. */
+const makeTellAsking = Effect.gen(function* () {
+  const sessions = yield* SessionStore
+  const store = yield* DelegationStore
+  return Effect.fnUntraced(function* (
+    type: "delegation.action_required" | "delegation.action_resolved",
+    turn: Turn,
+    actor: Actor
+  ) {
+    for (let below = yield* sessions.find(turn.session_id); below !== undefined; ) {
+      const { parent_delegation_id } = below.lineage
+      const delegation = parent_delegation_id === null ? undefined : yield* store.find(parent_delegation_id)
+      if (delegation === undefined) return
+      const { child_session_id, role } = delegation
+      const payload = { role, child_session_id, asking_session_id: turn.session_id, asking_turn_id: turn.id }
+      yield* store.tell(delegation, actor, { type, payload })
+      below = yield* sessions.find(delegation.session_id)
+    }
+  })
+})
 
 const endOf = {
   failed: { to: "failed", reason: "turn_failed" },

@@ -1,7 +1,7 @@
+import { eventKinds, type PayloadsOf } from "@reins/base/domain/Event"
+import { field } from "@reins/base/domain/Field"
+import { ChangesetId, MessageId, ResultId, SessionId, TurnId, WaitId } from "@reins/base/domain/Ids"
 import { Schema } from "effect"
-import { eventKinds, type PayloadsOf } from "../domain/Event.js"
-import { field } from "../domain/Field.js"
-import { ChangesetId, MessageId, ResultId, SessionId, WaitId } from "../domain/Ids.js"
 import { DelegationReason, DelegationState, ResultKind } from "./Delegation.js"
 
 const DelegationPayload = Schema.Struct({
@@ -21,6 +21,16 @@ const DelegationMessagePayload = Schema.Struct({
 }).annotations({
   identifier: "DelegationMessagePayload",
   description: "A message that went to the child session; it is in the log of that session."
+})
+
+const DelegationAskPayload = Schema.Struct({
+  role: field(Schema.String, "The part that the child plays."),
+  child_session_id: field(SessionId, "The session that works for this one."),
+  asking_session_id: field(SessionId, "The session that waits: the child, or one that works for it."),
+  asking_turn_id: field(TurnId, "The turn that waits.")
+}).annotations({
+  identifier: "DelegationAskPayload",
+  description: "A delegation whose work waits for a person."
 })
 
 const DelegationResultPayload = Schema.Struct({
@@ -45,6 +55,14 @@ export const delegationEvents = eventKinds({
     text: "The session has delegated a part of its work to a child session."
   },
   "delegation.active": { payload: DelegationPayload, text: "The child session works." },
+  "delegation.action_required": {
+    payload: DelegationAskPayload,
+    text: "An agent that works for the session waits for an answer of a person. `GET /api/sessions/{asking_session_id}/interactions` has the question."
+  },
+  "delegation.action_resolved": {
+    payload: DelegationAskPayload,
+    text: "An agent that works for the session waits for nobody any more."
+  },
   "delegation.message_sent": { payload: DelegationMessagePayload, text: "A message went to the child session." },
   "delegation.result_published": { payload: DelegationResultPayload, text: "The result of the delegation is there." },
   "delegation.succeeded": { payload: DelegationPayload, text: "The delegation ended with a result." },
@@ -60,6 +78,6 @@ export const delegationEvents = eventKinds({
   }
 })
 
-declare module "../domain/Event.js" {
+declare module "@reins/base/domain/Event" {
   interface EventPayloads extends PayloadsOf<typeof delegationEvents> {}
 }

@@ -1,5 +1,5 @@
+import { cutText } from "@reins/base/base/CutText"
 import { Effect, Option, Schema } from "effect"
-import { cutText } from "../base/CutText.js"
 import { ToolFailed, type ToolTurn } from "../tools/Tool.js"
 import { DelegationStore } from "./DelegationStore.js"
 import { Delegations } from "./Delegations.js"

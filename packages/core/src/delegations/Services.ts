@@ -1,4 +1,4 @@
-import { oneByOne, onTopOf } from "../base/Layered.js"
+import { oneByOne, onTopOf } from "@reins/base/base/Layered"
 import * as AgentTools from "./AgentTools.js"
 import { DelegationResults } from "./DelegationResults.js"
 import { DelegationStore } from "./DelegationStore.js"

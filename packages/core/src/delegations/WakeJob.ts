@@ -1,6 +1,6 @@
+import { failpoint } from "@reins/base/base/Failpoint"
+import { fn } from "@reins/base/base/Traced"
 import { Effect } from "effect"
-import { failpoint } from "../base/Failpoint.js"
-import { fn } from "../base/Traced.js"
 import { type AttemptLost, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import { wakeJobKind } from "./DelegationStore.js"
 import { waitMessages } from "./WaitMessages.js"

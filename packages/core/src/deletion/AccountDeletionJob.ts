@@ -1,6 +1,6 @@
+import { failpoint } from "@reins/base/base/Failpoint"
+import { fn } from "@reins/base/base/Traced"
 import { Effect } from "effect"
-import { failpoint } from "../base/Failpoint.js"
-import { fn } from "../base/Traced.js"
 import { accountRows as ofBudgets } from "../budgets/WorkspaceRows.js"
 import { outboxFiles } from "../identity/OutboxFiles.js"
 import { identityRemoval, accountRows as ofIdentity } from "../identity/Removal.js"

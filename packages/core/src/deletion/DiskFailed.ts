@@ -1,4 +1,4 @@
-import type { GitError } from "../git/GitError.js"
+import type { GitError } from "@reins/machine/git/GitError"
 import { JobError } from "../jobs/JobKind.js"
 
 /** A machine could not remove what sessions have left for others. */

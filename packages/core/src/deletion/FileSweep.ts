@@ -1,6 +1,6 @@
+import { SessionId } from "@reins/base/domain/Ids"
+import { Bench } from "@reins/machine/bench/Bench"
 import { Effect, Schema } from "effect"
-import { Bench } from "../bench/Bench.js"
-import { SessionId } from "../domain/Ids.js"
 import { receiptStore } from "./Receipts.js"
 import { resourceReceipts } from "./ResourceReceipts.js"
 

@@ -1,5 +1,5 @@
+import { oneByOne } from "@reins/base/base/Layered"
 import { Effect } from "effect"
-import { oneByOne } from "../base/Layered.js"
 import { accountDeletionJob } from "./AccountDeletionJob.js"
 import { AccountDeletions } from "./AccountDeletions.js"
 import { deletionJob } from "./DeletionJob.js"
@@ -9,6 +9,7 @@ import * as operations from "./Operations.js"
 import { projectDeletionJob } from "./ProjectDeletionJob.js"
 import { ProjectDeletions } from "./ProjectDeletions.js"
 import { Retention } from "./Retention.js"
+import { wordsForgottenJob } from "./WordsForgottenJob.js"
 import { workspaceDeletionJob } from "./WorkspaceDeletionJob.js"
 import { WorkspaceDeletions } from "./WorkspaceDeletions.js"
 
@@ -23,6 +24,6 @@ export const deletion = {
     WorkspaceDeletions.layer
   ),
   operations,
-  jobs: [accountDeletionJob, deletionJob, projectDeletionJob, workspaceDeletionJob],
+  jobs: [accountDeletionJob, deletionJob, projectDeletionJob, wordsForgottenJob, workspaceDeletionJob],
   sweeps: { files: fileSweep, "old sessions": Effect.map(Retention, ({ sweep }) => sweep) }
 } as const

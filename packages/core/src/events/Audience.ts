@@ -1,4 +1,4 @@
-import type { MessageDelta } from "../domain/MessageDelta.js"
+import type { MessageDelta } from "@reins/base/domain/MessageDelta"
 import type { LogEntry } from "../store/Slices.js"
 
 /** An event that is ready to be delivered. All of its readers share it. */

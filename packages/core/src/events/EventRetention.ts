@@ -1,6 +1,6 @@
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { fromNow, type Timestamp } from "@reins/base/domain/Timestamp"
 import { Context, Effect, Layer } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
-import { fromNow, type Timestamp } from "../domain/Timestamp.js"
 import { Journal } from "../store/Journal.js"
 import * as SessionLog from "../store/SessionLog.js"
 import * as WorkspaceLog from "../store/WorkspaceLog.js"

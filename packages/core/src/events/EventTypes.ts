@@ -1,6 +1,6 @@
+import { cutText } from "@reins/base/base/CutText"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Effect, ParseResult, Schema } from "effect"
-import { cutText } from "../base/CutText.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
 
 /** The event types that a reader asked for. */
 export type EventTypes = ReadonlySet<string>

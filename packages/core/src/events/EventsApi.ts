@@ -1,9 +1,9 @@
 import { HttpApiGroup } from "@effect/platform"
+import { extension, idPath, read } from "@reins/base/domain/Endpoint"
+import { Event, WorkspaceEvent } from "@reins/base/domain/Event"
+import { field } from "@reins/base/domain/Field"
+import { boolean, commaList, integer, LabelText, number } from "@reins/base/domain/Query"
 import { Schema } from "effect"
-import { extension, idPath, read } from "../domain/Endpoint.js"
-import { Event, WorkspaceEvent } from "../domain/Event.js"
-import { field } from "../domain/Field.js"
-import { boolean, commaList, integer, LabelText, number } from "../domain/Query.js"
 
 /** The parameters with which every log of events is read, of a session and of a workspace. */
 export const eventParameters = {

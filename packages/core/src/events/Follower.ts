@@ -1,6 +1,6 @@
+import { failpoint } from "@reins/base/base/Failpoint"
+import type { WorkspaceId } from "@reins/base/domain/Ids"
 import { Effect, FiberMap, Layer } from "effect"
-import { failpoint } from "../base/Failpoint.js"
-import type { WorkspaceId } from "../domain/Ids.js"
 import { Bell, followersTopic, followerTopic, workspaceTopic } from "../store/Bell.js"
 import type { Commit } from "../store/Commit.js"
 import * as Loop from "../store/Loop.js"

@@ -1,5 +1,5 @@
+import { Boot } from "@reins/base/base/Boot"
 import { Context, Data, Effect, Layer } from "effect"
-import { Boot } from "../base/Boot.js"
 import { followersTopic, followerTopic } from "../store/Bell.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"

@@ -1,5 +1,5 @@
+import { oneByOne, onTopOf } from "@reins/base/base/Layered"
 import { Effect } from "effect"
-import { oneByOne, onTopOf } from "../base/Layered.js"
 import { EventFeed } from "./EventFeed.js"
 import { EventLog } from "./EventLog.js"
 import { EventRetention } from "./EventRetention.js"

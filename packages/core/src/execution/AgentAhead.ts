@@ -1,6 +1,6 @@
+import type { SessionId } from "@reins/base/domain/Ids"
+import { Bench } from "@reins/machine/bench/Bench"
 import { Effect } from "effect"
-import { Bench } from "../bench/Bench.js"
-import type { SessionId } from "../domain/Ids.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { AgentStateStore } from "../worktrees/AgentStateStore.js"

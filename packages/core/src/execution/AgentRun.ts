@@ -1,10 +1,10 @@
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { failpoint } from "@reins/base/base/Failpoint"
+import { type CredentialId, MessageId, newId } from "@reins/base/domain/Ids"
+import { Bench } from "@reins/machine/bench/Bench"
+import type { HarnessFailure } from "@reins/machine/harness/HarnessEvent"
+import type { Manifest } from "@reins/machine/harness/Manifest"
 import { Effect } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
-import { failpoint } from "../base/Failpoint.js"
-import { Bench } from "../bench/Bench.js"
-import { type CredentialId, MessageId, newId } from "../domain/Ids.js"
-import type { HarnessFailure } from "../harness/HarnessEvent.js"
-import type { Manifest } from "../harness/Manifest.js"
 import { MessageStore } from "../sessions/messages/MessageStore.js"
 import { InteractionStore } from "../sessions/questions/InteractionStore.js"
 import { ToolRuns } from "../tools/ToolRuns.js"
@@ -44,13 +44,19 @@ export const runAgent = Effect.gen(function* () {
   const askAgent = yield* makeAsk
   const writeOutput = yield* makeWrite
   const keepNativeState = yield* makeKeepState
+  const states = yield* AgentStateStore
 
   const keepCalls = yield* makeKeepCalls
   const gateOf = yield* budgetGate
   const toolRuns = yield* ToolRuns
   const wanted = yield* wantedResults
 
-  const converse = Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedAgent, speech: Speech) {
+  const converse = Effect.fnUntraced(function* (
+    work: TurnWork,
+    prepared: PreparedAgent,
+    speech: Speech,
+    rightLost: Effect.Effect<void>
+  ) {
     const { attempt, message, session, turn } = work
     // An agent without a session of its own knows nothing of the conversation, so it gets the summary of the session before.
     const { ear, options, order, permissions } = prepared
@@ -72,6 +78,7 @@ export const runAgent = Effect.gen(function* () {
         ...ear,
         began: (nativeSessionId) => askAgent(work, prepared, nativeSessionId, handoff),
         cancelled: Effect.asVoid(Effect.raceAll([attempt.cancelRequested, speech.witness.gaveUp, speech.gate.gaveUp])),
+        cutOff: rightLost,
         calls: speech.witness,
         ...(callTool && { callTool, followUp: wanted.repairOf(work) }),
         ...(order.isAnswered && { answer: speech.questions.answer }),
@@ -81,17 +88,17 @@ export const runAgent = Effect.gen(function* () {
     return yield* writeOutput(work, speech, said)
   })
 
-  return Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedAgent) {
+  return Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedAgent, rightLost: Effect.Effect<void>) {
     const messageId = yield* newId(MessageId)
     const subjects = { turn_id: work.turn.id, job_id: work.attempt.claim.jobId }
-    const told = work.session.agent.told === null ? {} : JSON.parse(work.session.agent.told)
+    const told = JSON.parse((yield* states.told(work.session.id)) ?? "{}")
     const output = new TurnOutput(messageId, subjects, prepared.nativeCost, told)
     const questions = new TurnQuestions(interactions, work.attempt, work.turn)
     const { credentialId, order, prices } = prepared
     const talk = Effect.gen(function* () {
       const gate = yield* gateOf(work, prepared)
       const speech = { output, questions, witness: yield* Witness.make(order.model, gate), gate, prices }
-      const failure = yield* converse(work, prepared, speech).pipe(
+      const failure = yield* converse(work, prepared, speech, rightLost).pipe(
         Effect.tapDefect(() => keepNativeState(work)),
         // The end of the turn keeps the last calls. Without an end they are kept here, because they have used what they have used.
         Effect.onError(() => keepCalls(work, speech))

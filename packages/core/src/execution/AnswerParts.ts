@@ -1,5 +1,5 @@
-import { cutText } from "../base/CutText.js"
-import type { AgentPlan, Media } from "../harness/AgentReport.js"
+import { cutText } from "@reins/base/base/CutText"
+import type { AgentPlan, Media } from "@reins/machine/harness/AgentReport"
 import { type AnswerPart, type ContentBlock, withoutResult } from "../sessions/Message.js"
 import type { ToolPayload } from "../sessions/ToolCall.js"
 

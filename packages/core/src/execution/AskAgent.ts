@@ -1,5 +1,5 @@
+import { failpoint } from "@reins/base/base/Failpoint"
 import { Effect } from "effect"
-import { failpoint } from "../base/Failpoint.js"
 import type { Message } from "../sessions/Message.js"
 import { MessageStore } from "../sessions/messages/MessageStore.js"
 import { SessionStore } from "../sessions/SessionStore.js"

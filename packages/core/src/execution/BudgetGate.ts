@@ -1,8 +1,8 @@
+import type { CallLeave, CallRefusal, ModelCall } from "@reins/machine/relay/gateway/ModelCall"
 import { Cause, Deferred, Effect, FiberId, FiberSet, type Scope } from "effect"
 import { systemActor } from "../access/Access.js"
 import { type Budget, budgetWords } from "../budgets/Budget.js"
 import { BudgetStore } from "../budgets/BudgetStore.js"
-import type { CallLeave, CallRefusal, ModelCall } from "../relay/gateway/ModelCall.js"
 import { InteractionStore } from "../sessions/questions/InteractionStore.js"
 import type { Question } from "../sessions/questions/OpenInteraction.js"
 import { chargeOf, estimateOf } from "../sessions/usage/Charges.js"
@@ -43,8 +43,9 @@ export const budgetGate = Effect.gen(function* () {
     work: TurnWork,
     { prices }: Pick<PreparedAgent, "prices">
   ): Effect.fn.Return<BudgetGate, never, Scope.Scope> {
-    const { session, turn } = work
+    const { message, session, turn } = work
     const subjects = yield* ofTurn(session, turn.id)
+    const isOwn = message.author.kind === "system"
     const run = yield* FiberSet.makeRuntimePromise<never>()
     const gaveUp = yield* Deferred.make<void>()
     let problem: TurnProblem | undefined
@@ -75,7 +76,9 @@ export const budgetGate = Effect.gen(function* () {
       while (problem === undefined) {
         const answer = yield* store.admit(wanted)
         if (answer._tag === "admitted") return { admission: answer.id }
-        if (answer._tag === "exhausted") yield* wait(answer)
+        // The service itself asks nobody to raise what it gave a turn of its own, as that of care.
+        if (answer._tag === "exhausted" && isOwn && answer.subjectId === turn.id) yield* giveUp(exhausted(answer))
+        else if (answer._tag === "exhausted") yield* wait(answer)
         else yield* giveUp(unpriced(answer))
       }
       // A status of 400 tells the agent not to try again.

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type Turn, turnStates } from "../sessions/Turn.js"
-import { type TurnEnd, userCancelled } from "../sessions/turns/TurnRow.js"
+import { stopOf, type TurnEnd } from "../sessions/turns/TurnRow.js"
 import { TurnStore } from "../sessions/turns/TurnStore.js"
 import { system } from "./TurnWork.js"
 
@@ -9,7 +9,7 @@ export const endTurn = Effect.map(TurnStore, (turns) =>
   Effect.fnUntraced(function* (turn: Turn, to: "succeeded" | "failed" | "interrupted", end: TurnEnd) {
     const found = yield* turns.find(turn.id)
     if (found === undefined || turnStates.isTerminal(found.state)) return
-    if (found.state === "cancelling") yield* turns.move(turn.id, "cancelled", system, { ...end, ...userCancelled })
+    if (found.state === "cancelling") yield* turns.move(turn.id, "cancelled", system, { ...end, ...stopOf(found) })
     else yield* turns.move(turn.id, to, system, end)
   })
 )

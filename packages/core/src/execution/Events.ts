@@ -1,7 +1,14 @@
+import { eventKinds, type PayloadsOf } from "@reins/base/domain/Event"
+import { field } from "@reins/base/domain/Field"
+import {
+  AgentCommands,
+  AgentNotice,
+  AgentOptions,
+  AgentPlan,
+  AgentTitle,
+  Compaction
+} from "@reins/machine/harness/AgentReport"
 import { Schema } from "effect"
-import { eventKinds, type PayloadsOf } from "../domain/Event.js"
-import { field } from "../domain/Field.js"
-import { AgentCommands, AgentNotice, AgentOptions, AgentPlan, AgentTitle, Compaction } from "../harness/AgentReport.js"
 import { Usage } from "../sessions/Session.js"
 import { ToolPayload, ToolUpdate } from "../sessions/ToolCall.js"
 
@@ -62,6 +69,6 @@ export const agentEvents = eventKinds({
   }
 })
 
-declare module "../domain/Event.js" {
+declare module "@reins/base/domain/Event" {
   interface EventPayloads extends PayloadsOf<typeof agentEvents> {}
 }

@@ -1,5 +1,5 @@
+import { fn } from "@reins/base/base/Traced"
 import { Effect } from "effect"
-import { fn } from "../base/Traced.js"
 import type { Claim } from "../jobs/Claim.js"
 import type { JobFailure } from "../jobs/Job.js"
 import { SessionStore } from "../sessions/SessionStore.js"

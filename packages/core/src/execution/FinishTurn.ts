@@ -6,7 +6,7 @@ import { automaticCaptures } from "./AutomaticCaptures.js"
 import { conclusion } from "./ConcludeTurn.js"
 import { TurnSetup } from "./TurnSetup.js"
 import type { TurnProblem, TurnWork } from "./TurnWork.js"
-import { verdictOn } from "./Verdict.js"
+import { lackProblem, verdictOn } from "./Verdict.js"
 import { wantedResults } from "./WantedResults.js"
 
 /**
@@ -24,11 +24,12 @@ export const finishTurn = Effect.gen(function* () {
     const { session, turn } = work
     const found = yield* turns.find(turn.id)
     const isCancelled = found?.state === "cancelling"
-    const failure = isCancelled ? undefined : problemOf(run)
+    const lack = isCancelled ? undefined : lackProblem(run.witness.testimony(), run.failure, run.output.stopReason)
+    const failure = isCancelled ? undefined : problemOf(run, lack)
     const isCaptured = failure === undefined && !isCancelled
     if (isCaptured) yield* wanted.takeFrom(work, run.output.answer().content)
     // Work that was done is kept, whatever became of its result.
-    const problem = isCaptured ? yield* wanted.problemOf(work) : failure
+    const problem = isCaptured ? (lack ?? (yield* wanted.problemOf(work))) : failure
     const [nativeDigest, capture] = yield* Effect.all(
       [
         setup.stateAfterTurn(session, run.leaseId),
@@ -46,9 +47,14 @@ export const finishTurn = Effect.gen(function* () {
   })
 })
 
-/** The problem of a turn: a budget that has ended it comes first, then what its model calls prove, then what its agent says. */
-const problemOf = (run: AgentRun): TurnProblem | undefined =>
-  run.gate.problem() ?? verdictOn(run.witness.testimony(), run.failure) ?? run.failure ?? unprovenEnd(run)
+/**
+ * The problem of a turn: a budget that has ended it comes first, then what its model calls prove, then what its agent says. A last answer that was
+ * cut or withheld explains what its agent says.
+ */
+const problemOf = (run: AgentRun, lack: TurnProblem | undefined): TurnProblem | undefined =>
+  run.gate.problem() ??
+  verdictOn(run.witness.testimony(), run.failure) ??
+  (lack === undefined ? (run.failure ?? unprovenEnd(run)) : undefined)
 
 /** The problem of a turn whose agent stopped by itself without being asked to; undefined for a proper end. */
 const unprovenEnd = ({ output, questions }: AgentRun): TurnProblem | undefined => {

@@ -1,6 +1,6 @@
+import { Boot } from "@reins/base/base/Boot"
+import { Bench } from "@reins/machine/bench/Bench"
 import { Effect } from "effect"
-import { Boot } from "../base/Boot.js"
-import { Bench } from "../bench/Bench.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { Leases } from "../worktrees/Leases.js"
 import { ownedCommits } from "../worktrees/OwnedCommits.js"

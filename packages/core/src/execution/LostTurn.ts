@@ -1,6 +1,6 @@
+import { fn } from "@reins/base/base/Traced"
+import type { SessionId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
-import { fn } from "../base/Traced.js"
-import type { SessionId } from "../domain/Ids.js"
 import type { Loss } from "../jobs/Claim.js"
 import type { JobKind } from "../jobs/JobKind.js"
 import type { SessionRow } from "../sessions/SessionRow.js"

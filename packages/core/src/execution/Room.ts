@@ -1,11 +1,11 @@
+import { CoreConfig } from "@reins/base/base/CoreConfig"
 import { Effect } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
 import { activationJob } from "./ActivationJob.js"
 import { followRemoteJob } from "./FollowRemoteJob.js"
 import * as operations from "./Operations.js"
 import { releaseJob } from "./ReleaseJob.js"
 import { layer } from "./Services.js"
-import { turnJob } from "./TurnRunner.js"
+import { turnJob } from "./TurnJob.js"
 
 /** Loaded where there are snapshots. */
 const sealJob = Effect.flatMap(CoreConfig, ({ blobs }) =>

@@ -1,4 +1,4 @@
-import { oneByOne, onTopOf } from "../base/Layered.js"
+import { oneByOne, onTopOf } from "@reins/base/base/Layered"
 import { HarnessSwitches } from "./HarnessSwitches.js"
 import { NativeStateExport } from "./NativeStateExport.js"
 import { SessionExecutors } from "./SessionExecutors.js"

@@ -1,6 +1,6 @@
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Effect, ParseResult, Schema } from "effect"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { WorkspaceSeed } from "../sessions/SessionOrigin.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 

@@ -1,7 +1,7 @@
-import { digestOf } from "../base/CanonicalJson.js"
-import { cutText } from "../base/CutText.js"
-import type { NewEvent } from "../domain/Event.js"
-import type { Tool } from "../harness/HarnessEvent.js"
+import { digestOf } from "@reins/base/base/CanonicalJson"
+import { cutText } from "@reins/base/base/CutText"
+import type { NewEvent } from "@reins/base/domain/Event"
+import type { Tool } from "@reins/machine/harness/HarnessEvent"
 import { changeOf, type ToolPayload } from "../sessions/ToolCall.js"
 
 /** The longest text in an event, in characters. Longer texts are cut. The changeset holds the whole changes of files. */

@@ -1,7 +1,7 @@
+import type { AgentMissing } from "@reins/machine/bench/Agents"
+import type { GitError } from "@reins/machine/git/GitError"
 import { Data } from "effect"
-import type { AgentMissing } from "../bench/Agents.js"
 import type { Unopenable } from "../connections/ConnectionStore.js"
-import type { GitError } from "../git/GitError.js"
 import type { TurnReason } from "../sessions/Turn.js"
 
 /** The reason that a turn could not be started. A `retryable` refusal is temporary. */

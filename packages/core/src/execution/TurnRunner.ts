@@ -1,16 +1,14 @@
+import { failpoint } from "@reins/base/base/Failpoint"
+import { fn } from "@reins/base/base/Traced"
+import { Bench } from "@reins/machine/bench/Bench"
 import { Effect, Either, Scope } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
-import { failpoint } from "../base/Failpoint.js"
-import { fn } from "../base/Traced.js"
-import { Bench } from "../bench/Bench.js"
-import { type AttemptLost, type Completion, JobError, type JobKind } from "../jobs/JobKind.js"
-import { turnJobKind } from "../sessions/turns/TurnQueue.js"
+import { type AttemptLost, type Completion, JobError, type JobWork } from "../jobs/JobKind.js"
 import { sessionBudgets } from "../sessions/usage/SessionBudgets.js"
 import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import { runAgent } from "./AgentRun.js"
-import { beginTurn } from "./BeginTurn.js"
+import { type BegunTurn, beginTurn } from "./BeginTurn.js"
 import { endTurn } from "./EndTurn.js"
 import { failedTurn } from "./FailedTurn.js"
 import { finishTurn } from "./FinishTurn.js"
@@ -19,23 +17,15 @@ import { TurnRefused } from "./TurnRefused.js"
 import { TurnSetup } from "./TurnSetup.js"
 import type { TurnWork } from "./TurnWork.js"
 
-/** The time that the workspace, the stop of the agent and the capture may take besides the turn, in milliseconds. */
-const overheadMs = 30 * 60_000
-
 /**
  * Runs a turn: it begins the turn, prepares it, has the agent work, and finishes the turn with the end that can be proven. A turn can be
  * attempted again while its agent was not asked. Once its agent was asked, it is never run twice.
  */
-export const turnJob = Effect.gen(function* () {
-  const { maxRunningTurns, turnDeadlineMs } = yield* CoreConfig
+export const turnWork = Effect.gen(function* () {
   const trees = yield* WorkingTrees
   const begin = yield* beginTurn
   const work = yield* makeWork
   return {
-    kind: turnJobKind,
-    beginsWork: true,
-    concurrency: maxRunningTurns,
-    deadlineMs: turnDeadlineMs + overheadMs,
     run: fn("turnJob.run")(function* (attempt) {
       const begun = yield* begin(attempt)
       if (begun === undefined) return { state: "cancelled" as const, command: Effect.void }
@@ -44,7 +34,7 @@ export const turnJob = Effect.gen(function* () {
     }),
     failed: yield* failedTurn,
     lost: yield* lostTurn
-  } satisfies JobKind
+  } satisfies JobWork
 })
 
 /** The work on a turn that has begun. */
@@ -73,16 +63,20 @@ const makeWork = Effect.gen(function* () {
   })
 
   return Effect.fnUntraced(function* (
-    work: TurnWork
+    work: BegunTurn
   ): Effect.fn.Return<Completion, AttemptLost | JobError, Scope.Scope> {
     if (work.turn.state !== "preparing") return yield* giveUp(work)
+    const right = yield* work.right
     const cancelled = Effect.as(work.attempt.cancelRequested, "cancelled" as const)
     const prepared = yield* Effect.either(Effect.raceFirst(prepare(work), cancelled))
     if (Either.isLeft(prepared)) return yield* refuse(work, prepared.left)
     if (prepared.right === "cancelled")
       return { state: "cancelled", command: end(work.turn, "failed", { reason: "user_cancelled" }) }
     yield* failpoint("turn.prepared")
-    return yield* finish(work, yield* run(work, prepared.right))
+    const ran = yield* run(work, prepared.right, right.lost)
+    // An agent that is cut off may end before its turn is told to stop.
+    yield* right.told
+    return yield* finish(work, ran)
     // An agent that was started for the turn and that the turn did not take ends with it.
   }, Effect.scoped)
 })

@@ -1,6 +1,6 @@
+import type { Actor } from "@reins/base/domain/Event"
+import { TurnId } from "@reins/base/domain/Ids"
 import { systemActor } from "../access/Access.js"
-import type { Actor } from "../domain/Event.js"
-import { TurnId } from "../domain/Ids.js"
 import type { Claim } from "../jobs/Claim.js"
 import type { RunningAttempt } from "../jobs/JobKind.js"
 import type { Message } from "../sessions/Message.js"

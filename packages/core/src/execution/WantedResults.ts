@@ -1,9 +1,10 @@
+import { cutEnd } from "@reins/base/base/CutText"
 import { Effect, ParseResult } from "effect"
-import { cutEnd } from "../base/CutText.js"
 import type { ContentBlock } from "../sessions/Message.js"
 import { ResultSchemas } from "../sessions/results/ResultSchemas.js"
 import { TurnResults, type WantedResult } from "../sessions/results/TurnResults.js"
 import { Journal } from "../store/Journal.js"
+import { lastFence } from "./Fence.js"
 import { harnessActor, type TurnProblem, type TurnWork } from "./TurnWork.js"
 
 /** The results that messages ask for: the words that tell the agent, the one further prompt, and the end of a turn without one. */
@@ -78,16 +79,14 @@ const again = (errors: ReadonlyArray<string>): string =>
     ? "You have stopped without a result. Give it now with the tool submit_result."
     : `The result that you gave does not fit. ${errors.join(" ")} Give one that does, with the tool submit_result.`
 
-const fence = /```json\s*\n([\s\S]*?)\n\s*```/g
-
 /** The last fenced JSON of the last words, with the words before it. */
 const lastJson = (content: ReadonlyArray<ContentBlock>) => {
   const said = content.flatMap((block) => (block.type === "text" ? block.text : [])).join("\n")
-  const last = [...said.matchAll(fence)].at(-1)
-  if (last?.[1] === undefined) return undefined
-  const summary = cutEnd(said.slice(0, last.index).trim(), 2000) || "The agent gave no words with its result."
+  const last = lastFence(said)
+  if (last === undefined) return undefined
+  const summary = cutEnd(said.slice(0, last.at).trim(), 2000) || "The agent gave no words with its result."
   try {
-    const value: unknown = JSON.parse(last[1])
+    const value: unknown = JSON.parse(last.inside)
     return { isJson: true, value, summary } as const
   } catch {
     return { isJson: false, value: null, summary } as const

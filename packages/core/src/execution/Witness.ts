@@ -1,15 +1,26 @@
-import { Deferred, Effect, Mailbox, type Stream } from "effect"
+import { type ModelRefusal, modelRefusal } from "@reins/machine/harness/ModelRefusals"
 import {
   type CallLeave,
   type CallObserver,
   type CallRefusal,
   isFailing,
   type ModelCall
-} from "../relay/gateway/ModelCall.js"
+} from "@reins/machine/relay/gateway/ModelCall"
+import { Deferred, Effect, Mailbox, type Stream } from "effect"
 import type { BudgetGate } from "./BudgetGate.js"
 
 /** A turn ends when so many of its model calls have failed in a row. Agents that retry without an end would ask on until the deadline. */
 export const mostFailingCalls = 30
+
+/** A turn ends when so many calls of its work in a row were refused for a reason that no repetition mends. An agent may try to mend it once. */
+const mostHopelessCalls = 2
+
+/** A turn ends when a gateway asks for a longer pause, in milliseconds. The agent would wait without a word. */
+export const longestModelPauseMs = 120_000
+
+/** The meaning of the refusal of a call; undefined for a call that was not refused. */
+export const refusalOfCall = ({ names, outcome, status, words }: ModelCall): ModelRefusal | undefined =>
+  outcome === "refused" ? modelRefusal({ status, names, words: words ?? "" }) : undefined
 
 /** The evidence that a turn's model calls give of its end. */
 export interface Testimony {
@@ -21,9 +32,14 @@ export interface Testimony {
   readonly lastWork: ModelCall | undefined
   /** The last call that failed. */
   readonly lastFailing: ModelCall | undefined
-  /** True when the turn was ended because its calls failed again and again. */
-  readonly hasGivenUp: boolean
+  /**
+   * The reason that the turn was ended for. Its calls failed again and again, it repeated a request that has no answer, or the gateway asked for a long
+   * pause. Undefined when it was not ended.
+   */
+  readonly gaveUpFor: GivenUpFor | undefined
 }
+
+type GivenUpFor = "failing" | "hopeless" | "pause"
 
 /**
  * Watches the model calls of one turn. The relay tells it of each call; the turn keeps the calls, and asks in the end what they tell. It
@@ -34,7 +50,8 @@ export class Witness implements CallObserver {
   private count = 0
   private failing = 0
   private inARow = 0
-  private hasGivenUp = false
+  private hopelessInARow = 0
+  private gaveUpFor: GivenUpFor | undefined
   private isRowOfWork = false
   private lastFailing: ModelCall | undefined
   private lastWork: ModelCall | undefined
@@ -65,13 +82,9 @@ export class Witness implements CallObserver {
   }
 
   refusal(): CallRefusal | undefined {
-    if (!this.hasGivenUp) return undefined
+    if (this.gaveUpFor === undefined) return undefined
     // A status of 400 tells the agent not to try again.
-    return {
-      status: 400,
-      type: "gateway_failing",
-      message: `${mostFailingCalls} model calls in a row have failed, so the turn ends.`
-    }
+    return { status: 400, type: "gateway_failing", message: "Model calls of this turn have failed, so it ends." }
   }
 
   admit = (requestBytes: number | null): Promise<CallLeave | CallRefusal> => this.gate.admit(requestBytes)
@@ -87,16 +100,16 @@ export class Witness implements CallObserver {
     if (call.outcome === "abandoned") return
     this.count += 1
     const isWork = call.hasTools !== false
-    if (isWork) {
-      this.lastWork = call
-      if (this.model === null || call.model === null || call.model === this.model) this.lastOwnWork = call
-    }
-    if (isFailing(call)) this.fail(call, isWork)
+    const isOwnWork = isWork && (this.model === null || call.model === null || call.model === this.model)
+    if (isWork) this.lastWork = call
+    if (isOwnWork) this.lastOwnWork = call
+    if (isFailing(call)) this.fail(call, isWork, isOwnWork)
     // A title that succeeds between two failures of the work does not mend them.
     else if (isWork || !this.isRowOfWork) {
       this.inARow = 0
       this.isRowOfWork = false
     }
+    if (isOwnWork && !isFailing(call)) this.hopelessInARow = 0
   }
 
   /** The calls that have ended since they were last taken. */
@@ -118,17 +131,23 @@ export class Witness implements CallObserver {
       failing: this.failing,
       lastWork: this.lastOwnWork ?? this.lastWork,
       lastFailing: this.lastFailing,
-      hasGivenUp: this.hasGivenUp
+      gaveUpFor: this.gaveUpFor
     }
   }
 
-  private fail(call: ModelCall, isWork: boolean): void {
+  private fail(call: ModelCall, isWork: boolean, isOwnWork: boolean): void {
     this.failing += 1
+    // The call that the turn was ended for is the one to tell of.
+    if (this.gaveUpFor !== undefined) return
     this.lastFailing = call
     this.inARow += 1
     this.isRowOfWork ||= isWork
-    if (this.inARow < mostFailingCalls) return
-    this.hasGivenUp = true
-    Deferred.unsafeDone(this.givenUp, Effect.void)
+    const refusal = refusalOfCall(call)
+    const waits = call.pauseMs !== null
+    if (isOwnWork) this.hopelessInARow = refusal === undefined || refusal.passes || waits ? 0 : this.hopelessInARow + 1
+    if (isOwnWork && (call.pauseMs ?? 0) > longestModelPauseMs) this.gaveUpFor = "pause"
+    else if (this.hopelessInARow >= mostHopelessCalls) this.gaveUpFor = "hopeless"
+    else if (this.inARow >= mostFailingCalls) this.gaveUpFor = "failing"
+    if (this.gaveUpFor !== undefined) Deferred.unsafeDone(this.givenUp, Effect.void)
   }
 }

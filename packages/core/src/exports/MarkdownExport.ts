@@ -1,5 +1,5 @@
+import type { AgentPlan } from "@reins/machine/harness/AgentReport"
 import { Stream } from "effect"
-import type { AgentPlan } from "../harness/AgentReport.js"
 import type { Interaction } from "../sessions/Interaction.js"
 import { type AnswerPart, type Message, textOf } from "../sessions/Message.js"
 import type { ToolPayload } from "../sessions/ToolCall.js"

@@ -1,12 +1,12 @@
+import type { Event } from "@reins/base/domain/Event"
+import type { Page } from "@reins/base/domain/Page"
+import type { Principal } from "@reins/base/domain/Principal"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
 import { Chunk, Effect, Option, Stream } from "effect"
 import type { Unseen } from "../access/Access.js"
 import type { Changeset } from "../changes/Changeset.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
 import { Changesets } from "../changes/Changesets.js"
-import type { Event } from "../domain/Event.js"
-import type { Page } from "../domain/Page.js"
-import type { Principal } from "../domain/Principal.js"
-import type { ReinsError } from "../domain/ReinsError.js"
 import { EventLog } from "../events/EventLog.js"
 import type { Interaction } from "../sessions/Interaction.js"
 import type { Message } from "../sessions/Message.js"
@@ -60,23 +60,23 @@ export const readParts = Effect.gen(function* () {
     const { actions, ...session } = yield* sessions.get(principal, row.id)
     const seen = store.readable(principal, row.id)
     const parts: SessionParts = {
-      session: mask(session),
+      session: yield* mask(session),
       usage: yield* usages.session(principal, row.id),
       turns: pagesOf((cursor) => turns.list(principal, row.id, { limit: rowsAtOnce, ...cursor })).pipe(
-        Stream.map(({ actions, budget, ...turn }) => mask(turn))
+        Stream.mapEffect(({ actions, budget, ...turn }) => mask(turn))
       ),
-      messages: Stream.map(
+      messages: Stream.mapEffect(
         pagesOf((cursor) => messages.list(principal, row.id, { limit: messagesAtOnce, ...cursor })),
         mask
       ),
-      tools: Stream.map(toolsOf(principal, row.id), mask),
-      interactions: Stream.map(
+      tools: Stream.mapEffect(toolsOf(principal, row.id), mask),
+      interactions: Stream.mapEffect(
         rowsOf((after) => Effect.zipRight(seen, interactions.oldest(row.id, after, rowsAtOnce))),
         mask
       ),
       changesets: rowsOf((after) => Effect.zipRight(seen, changesets.oldest(row.id, after, messagesAtOnce))).pipe(
         Stream.mapEffect((changeset) => withDiff(principal, changeset)),
-        Stream.map(mask)
+        Stream.mapEffect(mask)
       )
     }
     return parts

@@ -1,4 +1,4 @@
-import type { OperationErrors } from "../domain/OperationErrors.js"
+import type { OperationErrors } from "@reins/base/domain/OperationErrors"
 
 export const operationErrors = {
   "hooks.list": ["forbidden", "insufficient_scope", "invalid_cursor", "not_found"],

@@ -1,8 +1,8 @@
+import { field } from "@reins/base/domain/Field"
+import { ConnectionId, HookId, HookReceiptId, WorkspaceId } from "@reins/base/domain/Ids"
+import { Timestamp } from "@reins/base/domain/Timestamp"
+import { hookOccasions } from "@reins/machine/forge/Forge"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { ConnectionId, HookId, HookReceiptId, WorkspaceId } from "../domain/Ids.js"
-import { Timestamp } from "../domain/Timestamp.js"
-import { hookOccasions } from "../forge/Forge.js"
 
 export const HookKind = Schema.Literal("standard", "github", "gitlab", "gitea", "token").annotations({
   description:
@@ -72,11 +72,44 @@ export const HookWithSecret = Schema.Struct({
 }).annotations({ identifier: "HookWithSecret", description: "A hook with its new secret." })
 export type HookWithSecret = typeof HookWithSecret.Type
 
-export const HookOutcome = Schema.Literal("accepted", "ignored").annotations({
+export const HookOutcome = Schema.Literal("accepted", "ignored", "dropped", "duplicate", "unread").annotations({
   description:
-    "`accepted`: an automation took it, or it is about an open merge request, which Reins then looks at. `ignored`: neither."
+    "`accepted`: an automation took it, at once or once there is room, or it is about an open merge request, which Reins then looks at. `ignored`: neither. `dropped`: automations wanted it, and none begins a run of it. `duplicate`: a body with the same signature came a short time before under another id, so nothing came of this one. `unread`: its body could not be read, so nothing came of it."
 })
 export type HookOutcome = typeof HookOutcome.Type
+
+/** The reasons for which the body of a call is not read. */
+export type UnreadReason = "cut_off" | "no_json" | "no_place" | "too_large" | "too_many" | "too_slow"
+
+/** The parts of a receipt besides its runs. */
+export interface Told {
+  readonly outcome: HookOutcome
+  /** True when a secret proved the call. */
+  readonly proven: boolean
+  readonly queued: number
+  readonly dropped: number
+  readonly reason: string | null
+  readonly reason_message: string | null
+}
+
+const told = {
+  queued: field(
+    Schema.NullOr(Schema.Int),
+    "Those of its runs that wait for the end of the run before; null where that is not known."
+  ),
+  dropped: field(
+    Schema.NullOr(Schema.Int),
+    "Those of its runs that were dropped because of `overlap`; null where that is not known."
+  ),
+  reason: field(
+    Schema.NullOr(Schema.String),
+    "Why a run was dropped: `overlap`, `coalesced` or `queue_full`. Why the body was not read: `no_json`, `too_large`, `cut_off`, `too_slow`, `no_place` or `too_many`. Null otherwise."
+  ),
+  reason_message: field(
+    Schema.NullOr(Schema.String),
+    "A sentence for people: what happened and what to do next. Null when there is no reason."
+  )
+}
 
 export const HookReceipt = Schema.Struct({
   id: field(HookReceiptId, "The id of the receipt."),
@@ -84,15 +117,23 @@ export const HookReceipt = Schema.Struct({
   delivery_id: field(Schema.String, "The id that the caller gave to the delivery; a digest where it gave none."),
   event: field(Schema.NullOr(Schema.String), "What the caller says it is, as `push`; null where it does not say."),
   outcome: field(HookOutcome, "What became of it."),
+  proven: field(Schema.Boolean, "False for a call that came to the address, and whose signature could not be checked."),
   runs: field(Schema.Int, "The runs that it has made, those that were skipped among them."),
+  ...told,
   size: field(Schema.Int, "The bytes of the body."),
   replayable: field(Schema.Boolean, "True while its body is kept. Bodies above 64 KiB are not."),
   created_at: field(Timestamp, "The time at which it came.")
-}).annotations({ identifier: "HookReceipt", description: "A call of a hook whose signature was right." })
+}).annotations({ identifier: "HookReceipt", description: "A call of a hook." })
 export type HookReceipt = typeof HookReceipt.Type
 
 /** The answer to a call of a hook. */
 export interface HookAnswer {
   readonly receipt_id: HookReceiptId
-  readonly outcome: HookOutcome | "duplicate"
+  readonly outcome: HookOutcome
+  /** Its outcome. Absent in the answer to a duplicate. */
+  readonly runs?: number
+  readonly queued?: number
+  readonly dropped?: number
+  readonly reason?: string | null
+  readonly reason_message?: string | null
 }

@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto"
+import { cutText } from "@reins/base/base/CutText"
 import { Context, Redacted } from "effect"
-import { cutText } from "../base/CutText.js"
 import { signingKey } from "../webhooks/Signature.js"
 import type { HookKind } from "./Hook.js"
 
@@ -13,7 +13,12 @@ export interface HookCall {
 /** A call that a secret has proved. */
 export interface Proven {
   readonly delivery_id: string
+  /** Tells the bodies apart that one secret signs. A body that is signed without its delivery is the same one under any id. */
+  readonly digest: string
 }
+
+/** The kinds that sign the body alone, so that a copy can come under another id. */
+export const signsBodyAlone = (kind: HookKind): boolean => kind === "github" || kind === "gitea"
 
 /** The digest that signatures are made with. A test counts its work. */
 export class HookMac extends Context.Reference<HookMac>()("@reins/core/hooks/HookMac", {
@@ -61,8 +66,32 @@ export const proofOf = (
       .includes(true)
   })
   if (!proofs.includes(true) || (signsTime && !isTimely(header, nowMs))) return undefined
+  const given = signsBodyAlone(kind) ? givenBy(kind, signsTime, header).join() : call.body
+  return {
+    delivery_id: deliveryIdOf(kind, header) ?? anonymous(call.body, nowMs),
+    digest: sha256(given).toString("hex")
+  }
+}
+
+/**
+ * True or false when a secret in a header decides without the body. Undefined for a kind that signs its body: nothing can be said of a call whose body was
+ * not read.
+ */
+export const headersProve = (
+  kind: HookKind,
+  secrets: ReadonlyArray<Redacted.Redacted>,
+  { header }: Pick<HookCall, "header">
+): boolean | undefined => {
+  const isSecretItself = kind === "token" || (kind === "gitlab" && header("webhook-signature") === undefined)
+  if (!isSecretItself) return undefined
+  const given = givenBy(kind, false, header)
+  return secrets.map((secret) => given.map((one) => isSame(one, Redacted.value(secret))).includes(true)).includes(true)
+}
+
+/** The id that a call gives to its delivery; undefined for none. */
+export const deliveryIdOf = (kind: HookKind, header: HookCall["header"]): string | undefined => {
   const id = idOf(kind, header) ?? ""
-  return { delivery_id: id === "" ? anonymous(call.body, nowMs) : bounded(id) }
+  return id === "" ? undefined : bounded(id)
 }
 
 /** The values of a call that may prove it. An empty one stands for none, so that the comparison is made all the same. */
@@ -110,7 +139,11 @@ const anonymous = (body: Uint8Array, nowMs: number): string =>
 const bounded = (id: string): string => (id.length <= 200 ? id : `sha256:${sha256(id).toString("hex")}`)
 
 /** The event that a call says it is, by the header of its forge. */
-export const eventOf = (kind: HookKind, { header }: HookCall, body: unknown): string | null => {
+export const eventOf = (
+  kind: HookKind,
+  { header }: Pick<HookCall, "header"> & Partial<HookCall>,
+  body: unknown
+): string | null => {
   const type =
     typeof body === "object" && body !== null && "type" in body && typeof body.type === "string" ? body.type : undefined
   const given =

@@ -1,12 +1,12 @@
+import { type HookId, HookReceiptId, newId, type WorkspaceId } from "@reins/base/domain/Ids"
+import type { Page, PageRequest } from "@reins/base/domain/Page"
+import { notFound, type ReinsError } from "@reins/base/domain/ReinsError"
+import { fromNow, now, type Timestamp } from "@reins/base/domain/Timestamp"
 import { Context, Effect, Layer } from "effect"
-import { type HookId, HookReceiptId, newId, type WorkspaceId } from "../domain/Ids.js"
-import type { Page, PageRequest } from "../domain/Page.js"
-import { notFound, type ReinsError } from "../domain/ReinsError.js"
-import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
-import type { Hook, HookKind, HookOutcome, HookReceipt, HookRegistration, HookState } from "./Hook.js"
+import type { Hook, HookKind, HookReceipt, HookRegistration, HookState, Told } from "./Hook.js"
 
 /** A hook as it is stored. Its secrets are sealed. */
 export interface HookRow {
@@ -41,14 +41,32 @@ const shownRegistration = (row: HookRow): HookRegistration | null => {
 }
 
 /** A receipt as it is stored. Its body is sealed. */
-export interface ReceiptRow extends Omit<HookReceipt, "replayable"> {
+export interface ReceiptRow
+  extends Pick<HookReceipt, "created_at" | "delivery_id" | "event" | "hook_id" | "id" | "runs" | "size"> {
+  /** `accepted` or `ignored`, which every release knows. `told` says more. */
+  readonly outcome: "accepted" | "ignored"
+  /** Tells signed bodies apart. Empty for a copy, and for a body that was not read. */
   readonly digest: string
-  /** Null for one that was too large to be kept. */
+  /** Null for one that is not kept. */
   readonly body: string | null
+  /** The `Told` as JSON; null for a receipt of an older release. */
+  readonly told: string | null
+  /** 1 for a call that nothing proved. */
+  readonly unproven: number | null
 }
 
 /** A receipt that is to be written. */
 export type NewReceipt = Pick<ReceiptRow, "body" | "delivery_id" | "digest" | "event" | "hook_id" | "size">
+
+export const toldOf = ({ outcome, told }: Pick<ReceiptRow, "outcome" | "told">) =>
+  told === null
+    ? { outcome, proven: true, queued: null, dropped: null, reason: null, reason_message: null }
+    : (JSON.parse(told) as Told)
+
+/** The receipts of one hook that are kept of calls that nothing proved. */
+const mostUnproven = 200
+
+const sameBodyMs = 5 * 60_000
 
 /** The rows of hooks and their receipts. */
 export class HookStore extends Context.Tag("@reins/core/hooks/HookStore")<
@@ -73,8 +91,15 @@ export class HookStore extends Context.Tag("@reins/core/hooks/HookStore")<
     readonly receiptOf: (id: HookId, deliveryId: string) => Effect.Effect<ReceiptRow | undefined>
     /** Writes a receipt, which nothing has come of yet. */
     readonly insertReceipt: (receipt: NewReceipt) => Effect.Effect<ReceiptRow, never, Commit>
-    /** Writes down what came of a receipt. */
-    readonly settle: (id: HookReceiptId, outcome: HookOutcome, runs: number) => Effect.Effect<void, never, Commit>
+    /** The receipt of a body with the same signature that came in the last 5 minutes. */
+    readonly receiptLike: (id: HookId, digest: string) => Effect.Effect<ReceiptRow | undefined>
+    readonly removeReceipt: (id: HookReceiptId) => Effect.Effect<void, never, Commit>
+    /** Writes down what came of a receipt. Of calls that nothing proved the newest 200 of a hook stay. */
+    readonly settle: (
+      row: Pick<ReceiptRow, "hook_id" | "id">,
+      told: Told,
+      runs: number
+    ) => Effect.Effect<void, never, Commit>
     /** Deletes the receipts that are older than 7 days. */
     readonly purge: Effect.Effect<void>
   }
@@ -124,7 +149,11 @@ export class HookStore extends Context.Tag("@reins/core/hooks/HookStore")<
           const rows = yield* db.all(sql<ShownRow>`select ${sql.literal(shown)} from hook_receipts
             where hook_id = ${id} and id < ${before} order by id desc limit ${limit + 1}`)
           return Keyset.page(
-            rows.map(({ replayable, ...row }) => ({ ...row, replayable: replayable === 1 })),
+            rows.map(({ replayable, told, ...row }) => ({
+              ...row,
+              ...toldOf({ ...row, told }),
+              replayable: replayable === 1
+            })),
             limit,
             (receipt) => receipt.id
           )
@@ -134,12 +163,37 @@ export class HookStore extends Context.Tag("@reins/core/hooks/HookStore")<
           db.first(sql<ReceiptRow>`select * from hook_receipts where hook_id = ${id} and delivery_id = ${deliveryId}`),
         insertReceipt: Effect.fnUntraced(function* (receipt) {
           const id = yield* newId(HookReceiptId)
-          const row: ReceiptRow = { ...receipt, id, outcome: "ignored", runs: 0, created_at: yield* now }
+          const row: ReceiptRow = {
+            ...receipt,
+            id,
+            outcome: "ignored",
+            told: null,
+            unproven: null,
+            runs: 0,
+            created_at: yield* now
+          }
           yield* db.run(sql`insert into hook_receipts ${sql.insert({ ...row })}`)
           return row
         }),
-        settle: (id, outcome, runs) =>
-          db.run(sql`update hook_receipts set outcome = ${outcome}, runs = ${runs} where id = ${id}`),
+        receiptLike: (id, digest) =>
+          Effect.flatMap(fromNow(-sameBodyMs), (since) =>
+            db.first(sql<ReceiptRow>`select * from hook_receipts
+              where hook_id = ${id} and digest = ${digest} and created_at > ${since} order by id desc limit 1`)
+          ),
+        removeReceipt: (id) => db.run(sql`delete from hook_receipts where id = ${id}`),
+        settle: Effect.fnUntraced(function* ({ hook_id, id }, told, runs) {
+          const outcome = told.outcome === "accepted" ? "accepted" : "ignored"
+          yield* db.run(sql`update hook_receipts set outcome = ${outcome}, runs = ${runs}, told = ${JSON.stringify(told)},
+            unproven = ${told.proven ? null : 1} where id = ${id}`)
+          if (told.proven) return
+          const kept = yield* db.all(sql<{ id: string }>`select id from hook_receipts
+            where hook_id = ${hook_id} and unproven = 1 order by id desc limit ${mostUnproven + 1}`)
+          const last = kept[mostUnproven]
+          if (last !== undefined)
+            yield* db.run(
+              sql`delete from hook_receipts where hook_id = ${hook_id} and unproven = 1 and id <= ${last.id}`
+            )
+        }),
         purge: Effect.flatMap(fromNow(-keptMs), (before) =>
           db.run(sql`delete from hook_receipts where created_at < ${before}`)
         )
@@ -151,16 +205,17 @@ export class HookStore extends Context.Tag("@reins/core/hooks/HookStore")<
 const keptMs = 7 * 24 * 60 * 60 * 1000
 
 /** The columns of a receipt that callers see, without its body. */
-const shown = `id, hook_id, delivery_id, event, outcome, runs, size,
+const shown = `id, hook_id, delivery_id, event, outcome, runs, size, told,
   case when body is null then 0 else 1 end as replayable, created_at`
 
-interface ShownRow extends Omit<HookReceipt, "replayable"> {
+interface ShownRow extends Omit<ReceiptRow, "body" | "digest" | "unproven"> {
   readonly replayable: number
 }
 
 /** A receipt as callers see it. */
-export const toReceipt = ({ body, digest: _, ...row }: ReceiptRow): HookReceipt => ({
+export const toReceipt = ({ body, digest: _, told, unproven: __, ...row }: ReceiptRow): HookReceipt => ({
   ...row,
+  ...toldOf({ ...row, told }),
   replayable: body !== null
 })
 

@@ -1,18 +1,18 @@
+import { fn } from "@reins/base/base/Traced"
+import { HookId, newId, WorkspaceId } from "@reins/base/domain/Ids"
+import type { Page, PageRequest } from "@reins/base/domain/Page"
+import type { Principal } from "@reins/base/domain/Principal"
+import { notFound, ReinsError } from "@reins/base/domain/ReinsError"
+import { fromNow, now } from "@reins/base/domain/Timestamp"
+import { Vault } from "@reins/base/secrets/Vault"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { Access, type Denied, type ScopeMissing } from "../access/Access.js"
-import { fn } from "../base/Traced.js"
-import { HookId, newId, WorkspaceId } from "../domain/Ids.js"
-import type { Page, PageRequest } from "../domain/Page.js"
-import type { Principal } from "../domain/Principal.js"
-import { notFound, ReinsError } from "../domain/ReinsError.js"
-import { fromNow, now } from "../domain/Timestamp.js"
-import { Vault } from "../secrets/Vault.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { newSecret } from "../webhooks/Signature.js"
-import type { Hook, HookReceipt, HookWithSecret } from "./Hook.js"
-import { HookListeners } from "./HookListeners.js"
-import { type HookRow, HookStore, type ReceiptRow, toReceipt } from "./HookStore.js"
+import type { Hook, HookReceipt, HookWithSecret, Told } from "./Hook.js"
+import { HookListeners, toldBy } from "./HookListeners.js"
+import { type HookRow, HookStore, type ReceiptRow, toldOf, toReceipt } from "./HookStore.js"
 import type { HookInput, HookPatch, HookRotationInput } from "./HooksApi.js"
 import { jsonOf } from "./JsonText.js"
 import { makeRegistering } from "./Registering.js"
@@ -257,10 +257,18 @@ const replayOf = ({
         const body = yield* bodyOf(vault, hook, receipt)
         const { delivery_id, event } = receipt
         const made = yield* listeners.rung({ hook, delivery_id, event, body, at: yield* now })
-        const runs = receipt.runs + made.runs
-        const outcome = made.runs + made.looks > 0 ? "accepted" : receipt.outcome
-        yield* store.settle(receipt.id, outcome, runs)
-        return toReceipt({ ...receipt, outcome, runs })
+        const before = toldOf(receipt)
+        const latest = toldBy(made)
+        const told: Told = {
+          ...latest,
+          outcome: latest.outcome === "ignored" ? before.outcome : latest.outcome,
+          dropped: made.dropped + (before.dropped ?? 0),
+          reason: latest.reason ?? before.reason,
+          reason_message: latest.reason_message ?? before.reason_message
+        }
+        yield* store.settle(receipt, told, receipt.runs + made.runs)
+        const settled = yield* store.findReceipt(receipt.id)
+        return toReceipt(settled ?? receipt)
       })
     )
 })
@@ -275,7 +283,7 @@ const bodyOf = Effect.fnUntraced(function* (vault: Vault["Type"], hook: HookRow,
 const notKept = new ReinsError({
   code: "invalid_transition",
   message:
-    "The body of this delivery is not kept: it was larger than 64 KiB, or the key that sealed it is gone. Have the caller send it again.",
+    "The body of this delivery is not kept: it was larger than 64 KiB, it could not be read, or the key that sealed it is gone. Have the caller send it again.",
   details: { resource: "hook_receipt" }
 })
 

@@ -1,11 +1,21 @@
 import { HttpApiGroup } from "@effect/platform"
+import {
+  extension,
+  idPath,
+  optional,
+  patch,
+  post,
+  read,
+  remove,
+  SecretAnswer,
+  withStatus
+} from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
+import { ConnectionId } from "@reins/base/domain/Ids"
+import { Page } from "@reins/base/domain/Page"
+import { pageFields } from "@reins/base/domain/Query"
+import { hookOccasions } from "@reins/machine/forge/Forge"
 import { Schema } from "effect"
-import { extension, idPath, optional, patch, post, read, remove, SecretAnswer, withStatus } from "../domain/Endpoint.js"
-import { field } from "../domain/Field.js"
-import { ConnectionId } from "../domain/Ids.js"
-import { Page } from "../domain/Page.js"
-import { pageFields } from "../domain/Query.js"
-import { hookOccasions } from "../forge/Forge.js"
 import { Hook, HookKind, HookLabel, HookOccasions, HookReceipt, HookState, HookWithSecret } from "./Hook.js"
 
 export const HookInput = Schema.Struct({

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { JobStore } from "../jobs/JobStore.js"
+import { forgetWordsOf } from "../jobs/WordsForgetting.js"
 import { type HookRow, registrationOf, type StoredRegistration } from "./HookStore.js"
 
 /** The kind of the job that makes a hook on its forge as its registration says. */
@@ -50,8 +51,9 @@ export const makeRegistering = Effect.gen(function* () {
       const before = registrationOf(row)
       return before === null || before.state === "removing" ? {} : yield* change(row, { ...before, state: "pending" })
     }),
-    /** Has the forge forget a hook that is about to be removed. */
+    /** Has the forge forget a hook that is about to be removed, and what is kept beside its rows. */
     forget: Effect.fnUntraced(function* (row: HookRow) {
+      yield* jobs.enqueue(forgetWordsOf("hook", row.id, row.workspace_id))
       const before = registrationOf(row)
       if (before === null) return
       const { connection_id, repository } = before

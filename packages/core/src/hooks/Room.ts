@@ -1,5 +1,5 @@
+import { oneByOne, onTopOf } from "@reins/base/base/Layered"
 import { Effect } from "effect"
-import { oneByOne, onTopOf } from "../base/Layered.js"
 import { HookListeners } from "./HookListeners.js"
 import { HookReceiving } from "./HookReceiving.js"
 import { HookRegistrations } from "./HookRegistrations.js"

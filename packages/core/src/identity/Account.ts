@@ -1,10 +1,10 @@
+import { field } from "@reins/base/domain/Field"
+import { AccountId, InvitationId, WorkspaceId } from "@reins/base/domain/Ids"
+import { Role } from "@reins/base/domain/Role"
+import * as StateMachine from "@reins/base/domain/StateMachine"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
 import { Budget } from "../budgets/Budget.js"
-import { field } from "../domain/Field.js"
-import { AccountId, InvitationId, WorkspaceId } from "../domain/Ids.js"
-import { Role } from "../domain/Role.js"
-import * as StateMachine from "../domain/StateMachine.js"
-import { Timestamp } from "../domain/Timestamp.js"
 
 export const AccountState = Schema.Literal("unverified", "active", "disabled").annotations({
   description:

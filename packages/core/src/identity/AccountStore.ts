@@ -1,11 +1,11 @@
+import { fn } from "@reins/base/base/Traced"
+import type { GitIdentity } from "@reins/base/domain/GitIdentity"
+import { AccountId, newId } from "@reins/base/domain/Ids"
+import type { Page, PageRequest } from "@reins/base/domain/Page"
+import { notFound, type ReinsError } from "@reins/base/domain/ReinsError"
+import { now, type Timestamp } from "@reins/base/domain/Timestamp"
 import { Context, Effect, Layer } from "effect"
-import { fn } from "../base/Traced.js"
-import type { GitIdentity } from "../domain/GitIdentity.js"
-import { AccountId, newId } from "../domain/Ids.js"
-import type { Page, PageRequest } from "../domain/Page.js"
-import { notFound, type ReinsError } from "../domain/ReinsError.js"
-import { now, type Timestamp } from "../domain/Timestamp.js"
-import type { Commit } from "../store/Commit.js"
+import { type Commit, ringAccess } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
 import { type Account, type AccountState, accountStates } from "./Account.js"
@@ -132,6 +132,7 @@ export class AccountStore extends Context.Tag("@reins/core/identity/AccountStore
           yield* accountStates.check(account.state, "disabled")
           const at = yield* now
           yield* db.run(sql`update accounts set state = 'disabled', updated_at = ${at} where id = ${accountId}`)
+          yield* ringAccess(accountId)
           return { ...account, state: "disabled" as const }
         }),
         replaceHash: Effect.fnUntraced(function* ({ id, password_hash }, hash) {

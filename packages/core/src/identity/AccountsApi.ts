@@ -1,6 +1,4 @@
 import { HttpApiGroup, HttpApiSchema } from "@effect/platform"
-import { Schema } from "effect"
-import { BudgetInput } from "../budgets/Budget.js"
 import {
   extension,
   idPath,
@@ -12,15 +10,17 @@ import {
   remove,
   SecretAnswer,
   withStatus
-} from "../domain/Endpoint.js"
-import { field } from "../domain/Field.js"
-import { GitIdentity } from "../domain/GitIdentity.js"
-import { ApiKeyId, WorkspaceId } from "../domain/Ids.js"
-import { Page } from "../domain/Page.js"
-import { pageFields } from "../domain/Query.js"
-import { Role } from "../domain/Role.js"
-import { Scope } from "../domain/Scope.js"
-import { Timestamp } from "../domain/Timestamp.js"
+} from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
+import { GitIdentity } from "@reins/base/domain/GitIdentity"
+import { ApiKeyId, WorkspaceId } from "@reins/base/domain/Ids"
+import { Page } from "@reins/base/domain/Page"
+import { pageFields } from "@reins/base/domain/Query"
+import { Role } from "@reins/base/domain/Role"
+import { Scope } from "@reins/base/domain/Scope"
+import { GivenTimestamp, Timestamp } from "@reins/base/domain/Timestamp"
+import { Schema } from "effect"
+import { BudgetInput } from "../budgets/Budget.js"
 import { Account, EmailAddress, NewPassword } from "./Account.js"
 import { ApiKey, IssuedApiKey } from "./ApiKey.js"
 
@@ -190,7 +190,7 @@ export const ApiKeyInput = Schema.Struct({
     "What the key may do, at most what the caller may, which is the default."
   ),
   expires_at: field(
-    optional(Timestamp),
+    optional(GivenTimestamp),
     "The time from which the key is refused. When absent it is that of the key that calls, and never for any other caller."
   ),
   workspace_id: field(

@@ -1,9 +1,9 @@
+import { field } from "@reins/base/domain/Field"
+import { ApiKeyId, WorkspaceId } from "@reins/base/domain/Ids"
+import { Scope } from "@reins/base/domain/Scope"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
 import { Budget } from "../budgets/Budget.js"
-import { field } from "../domain/Field.js"
-import { ApiKeyId, WorkspaceId } from "../domain/Ids.js"
-import { Scope } from "../domain/Scope.js"
-import { Timestamp } from "../domain/Timestamp.js"
 
 export const ApiKey = Schema.Struct({
   id: field(ApiKeyId, "The id of the key, which is not its secret."),

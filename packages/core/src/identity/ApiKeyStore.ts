@@ -1,16 +1,16 @@
+import { fn } from "@reins/base/base/Traced"
+import type { AccountId, ApiKeyId, WorkspaceId } from "@reins/base/domain/Ids"
+import type { Page, PageRequest } from "@reins/base/domain/Page"
+import type { Principal } from "@reins/base/domain/Principal"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import type { Scope } from "@reins/base/domain/Scope"
+import { fromNow, now, type Timestamp } from "@reins/base/domain/Timestamp"
 import { Context, Effect, Layer } from "effect"
-import { isMember } from "../access/Memberships.js"
-import { fn } from "../base/Traced.js"
-import type { AccountId, ApiKeyId, WorkspaceId } from "../domain/Ids.js"
-import type { Page, PageRequest } from "../domain/Page.js"
-import type { Principal } from "../domain/Principal.js"
-import type { ReinsError } from "../domain/ReinsError.js"
-import type { Scope } from "../domain/Scope.js"
-import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
-import type { Commit } from "../store/Commit.js"
+import { type Commit, ringAccess } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
 import type { ApiKey } from "./ApiKey.js"
+import { isInForce, stands } from "./InForce.js"
 
 /** The account that a key speaks for, and what the key may do. */
 export interface KeyHolder {
@@ -62,7 +62,7 @@ export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")
     readonly findHolder: (digest: string) => Effect.Effect<KeyHolder | undefined>
     /** `findHolder` for the key of an app, by its id. */
     readonly findAppHolder: (keyId: string) => Effect.Effect<KeyHolder | undefined>
-    /** True while an account is active and, where a key is named, that key of the account is neither revoked nor expired. */
+    /** True while an account is active and, where a key is named, it is a good key of that account: `isInForce`. */
     readonly mayActFor: (accountId: string, keyId: string | null) => Effect.Effect<boolean>
     /**
      * Writes down that a key is used now, unless it was less than a minute ago. The statement is a commit of its own, because a
@@ -78,15 +78,13 @@ export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")
       const { sql } = db
       const holders = sql.literal(
         `select api_keys.id, account_id, workspace_id, scopes, last_used_at, expires_at
-          from api_keys join accounts on accounts.id = account_id and accounts.state = 'active'`
+          from api_keys`
       )
-      const inForce = sql`revoked_at is null
-          and (workspace_id is null or ${isMember(sql, "api_keys.workspace_id", "api_keys.account_id")})`
       const holderOf = db.prepare(
-        (digest: string) => sql<KeyHolderRow>`${holders} where hash = ${digest} and ${inForce}`
+        (digest: string) => sql<KeyHolderRow>`${holders} where hash = ${digest} and ${stands(sql)}`
       )
       const appHolderOf = db.prepare(
-        (keyId: string) => sql<KeyHolderRow>`${holders} where api_keys.id = ${keyId} and is_app = 1 and ${inForce}`
+        (keyId: string) => sql<KeyHolderRow>`${holders} where api_keys.id = ${keyId} and is_app = 1 and ${stands(sql)}`
       )
       const seenBy = ({ accountId, workspaceId }: Principal) =>
         workspaceId === null
@@ -123,32 +121,33 @@ export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")
           const at = yield* now
           const row = yield* db.first(sql<ApiKeyRow>`update api_keys set revoked_at = coalesce(revoked_at, ${at})
             where id = ${keyId} and ${seenBy(principal)} returning *`)
+          yield* ringAccess(principal.accountId)
           return row === undefined ? undefined : toApiKey(row)
         }),
         revokeBound: fn("ApiKeyStore.revokeBound")(function* (accountId, workspaceId) {
           const at = yield* now
           yield* db.run(sql`update api_keys set revoked_at = ${at}
             where account_id = ${accountId} and workspace_id = ${workspaceId} and revoked_at is null`)
+          yield* ringAccess(accountId)
         }),
         revokeApp: Effect.fnUntraced(function* (keyId) {
-          yield* db.run(sql`update api_keys set revoked_at = ${yield* now}
-            where id = ${keyId} and is_app = 1 and revoked_at is null`)
+          const revoked = yield* db.all(sql<
+            Pick<KeyHolder, "account_id">
+          >`update api_keys set revoked_at = ${yield* now}
+            where id = ${keyId} and is_app = 1 and revoked_at is null returning account_id`)
+          yield* ringAccess(...revoked.map((key) => key.account_id))
         }),
         revokeApps: Effect.fnUntraced(function* (accountId) {
           yield* db.run(sql`update api_keys set revoked_at = ${yield* now}
             where account_id = ${accountId} and is_app = 1 and revoked_at is null`)
+          yield* ringAccess(accountId)
         }),
         findHolder: (digest) => Effect.map(db.first(holderOf(digest)), toHolder),
         findAppHolder: (keyId) => Effect.map(db.first(appHolderOf(keyId)), toHolder),
         mayActFor: Effect.fnUntraced(function* (accountId, keyId) {
-          const isGood =
-            keyId === null
-              ? sql.literal("")
-              : sql`and exists (select 1 from api_keys where id = ${keyId} and account_id = accounts.id
-                  and revoked_at is null and (expires_at is null or expires_at > ${yield* now}))`
-          const row = yield* db.first(
-            sql`select id from accounts where id = ${accountId} and state = 'active' ${isGood}`
-          )
+          const account = sql`cast(${accountId} as text)`
+          const key = keyId === null ? null : sql`cast(${keyId} as text)`
+          const row = yield* db.first(sql`select 1 as may where ${isInForce(sql, { account, key }, yield* now)}`)
           return row !== undefined
         }),
         noteUse: ({ id, last_used_at }) =>

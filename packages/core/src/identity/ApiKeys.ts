@@ -1,20 +1,20 @@
-import { Context, Effect, Layer, ParseResult, type Redacted } from "effect"
-import { Access, type Denied, type ScopeMissing, type Unseen } from "../access/Access.js"
-import { fn } from "../base/Traced.js"
-import { BudgetStore } from "../budgets/BudgetStore.js"
-import type { AccountId, ApiKeyId } from "../domain/Ids.js"
-import type { Page, PageRequest } from "../domain/Page.js"
+import { fn } from "@reins/base/base/Traced"
+import type { AccountId, ApiKeyId } from "@reins/base/domain/Ids"
+import type { Page, PageRequest } from "@reins/base/domain/Page"
 import {
   type AccountPrincipal,
   type AppAccess,
   keyOf as callingKeyOf,
   operator,
   type Principal
-} from "../domain/Principal.js"
-import { notFound, ReinsError } from "../domain/ReinsError.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
-import { now, Timestamp } from "../domain/Timestamp.js"
-import * as Token from "../secrets/Token.js"
+} from "@reins/base/domain/Principal"
+import { notFound, ReinsError } from "@reins/base/domain/ReinsError"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
+import { now, Timestamp } from "@reins/base/domain/Timestamp"
+import * as Token from "@reins/base/secrets/Token"
+import { Context, Effect, Layer, ParseResult, type Redacted } from "effect"
+import { Access, type Denied, type ScopeMissing, type Unseen } from "../access/Access.js"
+import { BudgetStore } from "../budgets/BudgetStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"

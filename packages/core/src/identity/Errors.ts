@@ -1,4 +1,4 @@
-import type { OperationErrors } from "../domain/OperationErrors.js"
+import type { OperationErrors } from "@reins/base/domain/OperationErrors"
 
 export const operationErrors = {
   "accounts.register": ["rate_limited", "token_expired", "waiting_capacity"],

@@ -1,4 +1,4 @@
-import { oneByOne } from "../base/Layered.js"
+import { oneByOne } from "@reins/base/base/Layered"
 import { AccountStore } from "./AccountStore.js"
 import { ApiKeyStore } from "./ApiKeyStore.js"
 import { LoginStore } from "./LoginStore.js"

@@ -1,6 +1,6 @@
+import { fromNow, now } from "@reins/base/domain/Timestamp"
+import { Vault } from "@reins/base/secrets/Vault"
 import { Effect } from "effect"
-import { fromNow, now } from "../domain/Timestamp.js"
-import { Vault } from "../secrets/Vault.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 

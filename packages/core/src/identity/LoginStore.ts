@@ -1,9 +1,9 @@
+import { fn } from "@reins/base/base/Traced"
+import type { AccountId } from "@reins/base/domain/Ids"
+import type { Principal } from "@reins/base/domain/Principal"
+import { fromNow, now, type Timestamp } from "@reins/base/domain/Timestamp"
 import { Context, Effect, Layer } from "effect"
-import { fn } from "../base/Traced.js"
-import type { AccountId } from "../domain/Ids.js"
-import type { Principal } from "../domain/Principal.js"
-import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
-import type { Commit } from "../store/Commit.js"
+import { type Commit, ringAccess } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 
 /** A login lasts for so many milliseconds after its last use. */
@@ -45,7 +45,7 @@ export class LoginStore extends Context.Tag("@reins/core/identity/LoginStore")<
     readonly endAll: (accountId: AccountId, kept?: Principal["via"]) => Effect.Effect<number, never, Commit>
     /** The number of logins that began before an instant and still last. */
     readonly countBegunBefore: (before: Timestamp) => Effect.Effect<number>
-    /** Deletes the logins that no longer last. The statement is a commit of its own. */
+    /** Deletes the logins that no longer last. Each statement is a commit of its own. */
     readonly purge: Effect.Effect<void>
   }
 >() {
@@ -78,13 +78,17 @@ export class LoginStore extends Context.Tag("@reins/core/identity/LoginStore")<
             where id = ${id} and last_seen_at <= ${minuteAgo}`)
         }),
         end: Effect.fnUntraced(function* (loginId) {
-          yield* db.run(sql`update login_sessions set ended_at = ${yield* now}
-            where id = ${loginId} and ended_at is null`)
+          const ended = yield* db.all(sql<
+            Pick<LoginRow, "account_id">
+          >`update login_sessions set ended_at = ${yield* now}
+            where id = ${loginId} and ended_at is null returning account_id`)
+          yield* ringAccess(...ended.map(({ account_id }) => account_id))
         }),
         endAll: fn("LoginStore.endAll")(function* (accountId, kept) {
           const keptId = kept?.kind === "login" ? kept.loginId : ""
           const ended = yield* db.all(sql`update login_sessions set ended_at = ${yield* now}
             where account_id = ${accountId} and id <> ${keptId} and ${yield* lasting} returning id`)
+          yield* ringAccess(accountId)
           return ended.length
         }),
         countBegunBefore: Effect.fnUntraced(function* (before) {
@@ -95,8 +99,10 @@ export class LoginStore extends Context.Tag("@reins/core/identity/LoginStore")<
         purge: Effect.gen(function* () {
           const at = yield* now
           const oldest = yield* fromNow(-idleMs)
-          yield* db.run(sql`delete from login_sessions
-            where ended_at is not null or expires_at <= ${at} or last_seen_at <= ${oldest}`)
+          // Each has an index of its own.
+          yield* db.run(sql`delete from login_sessions where ended_at is not null`)
+          yield* db.run(sql`delete from login_sessions where expires_at <= ${at}`)
+          yield* db.run(sql`delete from login_sessions where last_seen_at <= ${oldest}`)
         })
       })
     })

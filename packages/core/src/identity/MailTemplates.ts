@@ -1,3 +1,4 @@
+import { foreignName } from "@reins/base/base/ForeignText"
 import { Redacted } from "effect"
 import type { AccountRow } from "./AccountStore.js"
 import type { Mail } from "./Mailer.js"
@@ -195,7 +196,10 @@ What it has done so far:
 `
 })
 
-const oneLine = (text: string): string => text.replaceAll(/\s+/g, " ")
+/** The longest name or title in a mail, in UTF-16 units. */
+const longestName = 300
+
+const oneLine = (text: string): string => foreignName(text, longestName)
 
 const greeting = (account: AccountRow): string =>
   account.display_name === null ? "Hello," : `Hello ${oneLine(account.display_name)},`

@@ -1,6 +1,6 @@
+import { fromNow, now } from "@reins/base/domain/Timestamp"
+import * as Token from "@reins/base/secrets/Token"
 import { Effect, type Redacted } from "effect"
-import { fromNow, now } from "../domain/Timestamp.js"
-import * as Token from "../secrets/Token.js"
 import type { Commit } from "../store/Commit.js"
 import type { Database } from "../store/Database.js"
 

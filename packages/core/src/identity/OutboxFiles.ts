@@ -1,7 +1,7 @@
 import { readdir, readFile, rm } from "node:fs/promises"
 import { join } from "node:path"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
 import { Effect } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
 
 /** The mails that an installation without a mail server has written to files of this machine. */
 export const outboxFiles = Effect.map(CoreConfig, ({ dataDir }) => {

@@ -1,8 +1,8 @@
 import { mkdir, open, readdir, rename } from "node:fs/promises"
 import { join } from "node:path"
 import { buffer } from "node:stream/consumers"
+import { fn } from "@reins/base/base/Traced"
 import { Clock, Effect, Layer } from "effect"
-import { fn } from "../base/Traced.js"
 import { Mailer, MailRefused } from "./Mailer.js"
 import { closed, envelope, library, mailCode } from "./MailLibrary.js"
 

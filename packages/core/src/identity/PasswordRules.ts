@@ -1,5 +1,5 @@
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Effect, ParseResult, Redacted, Schema } from "effect"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { NewPassword } from "./Account.js"
 import { isGuessedFirst } from "./PasswordStrength.js"
 

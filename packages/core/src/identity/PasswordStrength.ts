@@ -1,5 +1,5 @@
+import { once } from "@reins/base/base/Once"
 import { Effect } from "effect"
-import { once } from "../base/Once.js"
 
 /** So many characters are looked at. The time of the estimate grows with the square of them, and what is strong is strong before. */
 const mostCharacters = 64
@@ -48,7 +48,7 @@ export const isGuessedFirst = (password: string, known: ReadonlyArray<string>): 
   })
 
 /** The text without the digits and signs before and after it. */
-const withoutEnds = (text: string): string => text.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, "")
+const withoutEnds = (text: string): string => text.replace(/^[^\p{L}]+|(?<![^\p{L}])[^\p{L}]+$/gu, "")
 
 /** The estimate counts digits and signs around a word as unknown characters. Programs that guess add them to every word. */
 const isOneWord = ({ sequence }: { readonly sequence: ReadonlyArray<{ readonly pattern: string }> }): boolean =>

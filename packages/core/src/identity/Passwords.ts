@@ -1,6 +1,6 @@
+import { fn } from "@reins/base/base/Traced"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Context, Effect, Layer, Redacted } from "effect"
-import { fn } from "../base/Traced.js"
-import { ReinsError } from "../domain/ReinsError.js"
 
 /** The price of one hash, and the bounds on how many are made. */
 export interface Cost {

@@ -1,6 +1,6 @@
+import { type Hearers, makeHearers } from "@reins/base/base/Hearers"
+import type { AccountId } from "@reins/base/domain/Ids"
 import { Context, Effect, Layer } from "effect"
-import { type Hearers, makeHearers } from "../base/Hearers.js"
-import type { AccountId } from "../domain/Ids.js"
 
 /** A room above that knows of addresses which an account has proved elsewhere, in lower case. */
 export interface AddressProver {

@@ -1,8 +1,8 @@
+import type { AccountId, WorkspaceId } from "@reins/base/domain/Ids"
+import { fromNow, now } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
 import * as Memberships from "../access/Memberships.js"
-import type { AccountId, WorkspaceId } from "../domain/Ids.js"
-import { fromNow, now } from "../domain/Timestamp.js"
-import { Commit } from "../store/Commit.js"
+import { Commit, ringAccess } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import type { OwnedRows } from "../store/OwnedRows.js"
 
@@ -51,7 +51,9 @@ export const identityRemoval = Effect.map(Database, ({ all, first, run, sql }) =
     yield* Commit
     yield* run(sql`update workspaces set ${sql.update(hidden)} where id = ${id}`)
     yield* run(sql`update api_keys set revoked_at = coalesce(revoked_at, ${at}) where workspace_id = ${id}`)
-    yield* run(sql`delete from workspace_members where workspace_id = ${id}`)
+    const members = yield* all(sql<{ account_id: AccountId }>`delete from workspace_members where workspace_id = ${id}
+      returning account_id`)
+    yield* ringAccess(...members.map(({ account_id }) => account_id))
   }),
 
   /** The jobs that have sent the mails of the open invitations of a workspace. */
@@ -88,6 +90,7 @@ export const identityRemoval = Effect.map(Database, ({ all, first, run, sql }) =
     yield* run(sql`update api_keys set revoked_at = coalesce(revoked_at, ${at}) where account_id = ${accountId}`)
     yield* run(sql`update login_sessions set ended_at = coalesce(ended_at, ${at}) where account_id = ${accountId}`)
     yield* run(sql`delete from workspace_members where account_id = ${accountId}`)
+    yield* ringAccess(accountId)
   }),
 
   /** The address of an account; undefined once it was emptied. */

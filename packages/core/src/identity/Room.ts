@@ -1,6 +1,6 @@
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { oneByOne, onTopOf } from "@reins/base/base/Layered"
 import { Effect } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
-import { oneByOne, onTopOf } from "../base/Layered.js"
 import { Accounts } from "./Accounts.js"
 import { ApiKeys } from "./ApiKeys.js"
 import * as IdentityStores from "./IdentityStores.js"

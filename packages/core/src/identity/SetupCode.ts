@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto"
-import type { Vault } from "../secrets/Vault.js"
+import type { Vault } from "@reins/base/secrets/Vault"
 
 /** Without letters that look like digits, because a person may have to type it. */
 const letters = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

@@ -1,6 +1,6 @@
+import { once } from "@reins/base/base/Once"
+import { fn } from "@reins/base/base/Traced"
 import { Effect, Layer, Redacted, Scope } from "effect"
-import { once } from "../base/Once.js"
-import { fn } from "../base/Traced.js"
 import { Mailer, MailRefused } from "./Mailer.js"
 import { closed, envelope, library, mailCode } from "./MailLibrary.js"
 

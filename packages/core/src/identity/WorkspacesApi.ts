@@ -1,11 +1,11 @@
 import { HttpApiGroup } from "@effect/platform"
+import { extension, idPath, optional, patch, post, read, remove, withStatus } from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
+import { Page } from "@reins/base/domain/Page"
+import { pageFields } from "@reins/base/domain/Query"
+import { Role } from "@reins/base/domain/Role"
 import { Schema } from "effect"
 import { BudgetInput } from "../budgets/Budget.js"
-import { extension, idPath, optional, patch, post, read, remove, withStatus } from "../domain/Endpoint.js"
-import { field } from "../domain/Field.js"
-import { Page } from "../domain/Page.js"
-import { pageFields } from "../domain/Query.js"
-import { Role } from "../domain/Role.js"
 import { EmailAddress, Member, Workspace, WorkspaceRetention } from "./Account.js"
 
 export const MemberInput = Schema.Struct({

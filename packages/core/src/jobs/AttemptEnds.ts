@@ -2,10 +2,10 @@ import { Effect } from "effect"
 import type { Commit } from "../store/Commit.js"
 import type { Journal } from "../store/Journal.js"
 import { describeFault, type WorkFault, workFaultOf } from "../store/StorageFault.js"
-import { type AttemptEnd, backOff, type Claim, type Loss, type Outcome } from "./Claim.js"
+import { type AttemptEnd, backOff, type Claim, type Loss, maxBackOffMs, type Outcome } from "./Claim.js"
 import type { JobFailure } from "./Job.js"
 import type { JobClaims } from "./JobClaims.js"
-import { AttemptLost, type Completion, type JobKind } from "./JobKind.js"
+import { AttemptLost, type Completion, type JobError, type JobKind } from "./JobKind.js"
 
 /** The worker that ends an attempt, and the services that it needs for that. */
 export interface Ending {
@@ -43,10 +43,16 @@ const outcomeOf = (completion: Completion): Outcome =>
     : { state: completion.state }
 
 /** Ends an attempt that failed. The job is tried again after a back-off when the failure may be retried. */
-export const failAttempt = (ending: Ending, kind: JobKind, claim: Claim, end: Omit<FailedEnd, "delayMs">) =>
-  Effect.flatMap(backOff(claim.attempt), (delayMs) =>
-    fenced(ending, claim, fail(ending, kind, claim, { ...end, delayMs }))
-  )
+export const failAttempt = (
+  ending: Ending,
+  kind: JobKind,
+  claim: Claim,
+  { pauseMs, ...end }: Omit<FailedEnd, "delayMs"> & Pick<JobError, "pauseMs">
+) =>
+  Effect.flatMap(backOff(claim.attempt), (backOffMs) => {
+    const delayMs = Math.max(backOffMs, Math.min(maxBackOffMs, pauseMs?.(claim.attempt) ?? 0))
+    return fenced(ending, claim, fail(ending, kind, claim, { ...end, delayMs }))
+  })
 
 interface FailedEnd {
   readonly failure: JobFailure

@@ -1,6 +1,6 @@
+import { failpoint } from "@reins/base/base/Failpoint"
+import { toMillis } from "@reins/base/domain/Timestamp"
 import { Cause, Clock, Deferred, Effect } from "effect"
-import { failpoint } from "../base/Failpoint.js"
-import { toMillis } from "../domain/Timestamp.js"
 import { NotOwner, NotRestored } from "../placement/Placements.js"
 import { type Bell, jobTopic } from "../store/Bell.js"
 import { patient } from "../store/BusyDatabase.js"
@@ -26,8 +26,8 @@ export const runAttempt = Effect.fnUntraced(function* (running: Running, kind: J
   const rung = yield* Effect.makeLatch(false)
   const stopListening = running.bell.listen(jobTopic(claim.jobId), () => rung.unsafeOpen())
   yield* Effect.raceFirst(patient(work(running, kind, claim, cancel)), watch(running.claims, claim, cancel, rung)).pipe(
-    Effect.catchTag("JobError", ({ attempt = "failed", code, message, retryable }) =>
-      failAttempt(running, kind, claim, { failure: { code, message, retryable }, attempt })
+    Effect.catchTag("JobError", ({ attempt = "failed", code, message, pauseMs, retryable }) =>
+      failAttempt(running, kind, claim, { failure: { code, message, retryable }, attempt, ...(pauseMs && { pauseMs }) })
     ),
     Effect.catchAllDefect((defect) => endUnforeseen(running, kind, claim, defect)),
     Effect.catchTag("AttemptLost", () =>

@@ -1,5 +1,5 @@
+import type { AttemptId, JobId, OperationId, SessionId } from "@reins/base/domain/Ids"
 import { Effect, Random } from "effect"
-import type { AttemptId, JobId, OperationId, SessionId } from "../domain/Ids.js"
 import type { JobFailure, Subject } from "./Job.js"
 
 /** A job that a worker has claimed, with the attempt that entitles the worker to write. */

@@ -10,6 +10,8 @@ export class JobError extends Data.TaggedError("JobError")<{
   /** Tells a person what happened and what to do next, without secrets. */
   readonly message: string
   readonly retryable: boolean
+  /** The least pause before the next attempt in milliseconds, by the number of the attempt that has failed. At most `maxBackOffMs` of it counts. */
+  readonly pauseMs?: (attempt: number) => number
   /** `unknown` when an outside effect may or may not have happened. */
   readonly attempt?: "failed" | "unknown"
 }> {}
@@ -58,3 +60,6 @@ export interface JobKind {
     loss: Loss | WorkFault
   ) => Effect.Effect<{ readonly next: "retry" | "failed"; readonly command: Effect.Effect<void, never, Commit> }>
 }
+
+/** The work of a kind of job, without its terms. */
+export type JobWork = Pick<JobKind, "run" | "failed" | "lost">

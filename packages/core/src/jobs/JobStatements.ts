@@ -1,6 +1,6 @@
 import type { Fragment } from "@effect/sql/Statement"
-import type { JobId } from "../domain/Ids.js"
-import type { Timestamp } from "../domain/Timestamp.js"
+import type { JobId } from "@reins/base/domain/Ids"
+import type { Timestamp } from "@reins/base/domain/Timestamp"
 import type { Moment } from "../store/Clock.js"
 import type { Database } from "../store/Database.js"
 import type { Claim } from "./Claim.js"

@@ -1,5 +1,5 @@
 import { HttpApiGroup } from "@effect/platform"
-import { idPath, read } from "../domain/Endpoint.js"
+import { idPath, read } from "@reins/base/domain/Endpoint"
 import { Job, Operation } from "./Job.js"
 
 export class JobsApi extends HttpApiGroup.make("jobs")

@@ -1,6 +1,6 @@
 import type { SqlClient } from "@effect/sql"
+import type { SessionId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
-import type { SessionId } from "../domain/Ids.js"
 import { isLapsed } from "../placement/NodeClock.js"
 import type { Placements } from "../placement/Placements.js"
 import type { Database } from "../store/Database.js"

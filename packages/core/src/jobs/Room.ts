@@ -1,4 +1,4 @@
-import { oneByOne } from "../base/Layered.js"
+import { oneByOne } from "@reins/base/base/Layered"
 import { JobClaims } from "./JobClaims.js"
 import { JobStore } from "./JobStore.js"
 import { Jobs } from "./Jobs.js"

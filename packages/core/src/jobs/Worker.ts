@@ -1,6 +1,6 @@
+import { Boot } from "@reins/base/base/Boot"
+import { type Timestamp, toMillis } from "@reins/base/domain/Timestamp"
 import { Cause, Clock, Effect, type Fiber, FiberId, FiberSet, Layer } from "effect"
-import { Boot } from "../base/Boot.js"
-import { type Timestamp, toMillis } from "../domain/Timestamp.js"
 import { Nodes } from "../placement/Nodes.js"
 import { Placements } from "../placement/Placements.js"
 import { Bell, jobsTopic, jobTopic } from "../store/Bell.js"

@@ -1,16 +1,22 @@
+import { shortened } from "@reins/base/base/CutText"
+import { scrubber } from "@reins/machine/harness/Secrets"
 import { Redacted } from "effect"
-import { scrubber } from "../harness/Secrets.js"
-import { type ListedTool, type ServerAnswer, ServerFailed } from "./ServerClient.js"
+import type { ServerAnswer } from "./ForeignAnswer.js"
+import type { ListedTool, ToolList } from "./ForeignTools.js"
+import { ServerFailed } from "./ServerFailed.js"
 
 /** Blanks the secrets of a server in what it says. A model is never shown them. */
 export interface Blank {
   readonly text: (text: string) => string
-  readonly tool: (tool: ListedTool) => ListedTool
+  readonly list: (list: ToolList) => ToolList
   readonly answer: (answer: ServerAnswer) => ServerAnswer
   readonly failure: (failure: ServerFailed) => ServerFailed
 }
 
 const blank = "[secret]"
+
+/** The longest sentence on a failure, in characters. It is cut once its secrets are blanked, because half of a secret is not found. */
+const longestSentence = 600
 
 /** The ways in which a program may write a secret without meaning to hide it, besides those that a scrubber knows. */
 const encodedOf = (secret: string): ReadonlyArray<string> => {
@@ -35,14 +41,19 @@ export const blankSecrets = (secrets: ReadonlyArray<Redacted.Redacted>): Blank =
     const bytes = Buffer.from(data, "base64")
     return !plain.some((secret) => secret.length >= 6 && (bytes.includes(secret) || data.includes(secret)))
   }
+  const told = (tool: ListedTool): ListedTool => ({
+    ...tool,
+    name: text(tool.name),
+    description: text(tool.description),
+    // Boundary: an object stays one.
+    input_schema: deep(tool.input_schema) as ListedTool["input_schema"]
+  })
   return {
     text,
-    tool: (tool) => ({
-      ...tool,
-      name: text(tool.name),
-      description: text(tool.description),
-      // Boundary: an object stays one.
-      input_schema: deep(tool.input_schema) as ListedTool["input_schema"]
+    list: ({ listed, odd, tools }) => ({
+      tools: tools.map(told),
+      odd: odd.map(({ name, reason }) => ({ name: text(name), reason: text(reason) })),
+      listed
     }),
     answer: (answer) => {
       const images = answer.images.filter(isShown)
@@ -54,14 +65,14 @@ export const blankSecrets = (secrets: ReadonlyArray<Redacted.Redacted>): Blank =
         images: images.map(({ data, mime_type }) => ({ data, mime_type: text(mime_type) }))
       }
     },
-    failure: (failure) => new ServerFailed({ ...failure, message: text(failure.message) })
+    failure: (failure) => new ServerFailed({ ...failure, message: shortened(text(failure.message), longestSentence) })
   }
 }
 
 /** Blanks what either of two blanks. */
 export const blankBoth = (one: Blank, other: Blank): Blank => ({
   text: (text) => other.text(one.text(text)),
-  tool: (tool) => other.tool(one.tool(tool)),
+  list: (list) => other.list(one.list(list)),
   answer: (answer) => other.answer(one.answer(answer)),
   failure: (failure) => other.failure(one.failure(failure))
 })

@@ -1,4 +1,4 @@
-import type { OperationErrors } from "../domain/OperationErrors.js"
+import type { OperationErrors } from "@reins/base/domain/OperationErrors"
 
 export const operationErrors = {
   "projects.checkServers": ["forbidden", "invalid_transition", "not_found"]

@@ -1,6 +1,6 @@
+import { eventKinds, type PayloadsOf } from "@reins/base/domain/Event"
+import { field } from "@reins/base/domain/Field"
 import { Schema } from "effect"
-import { eventKinds, type PayloadsOf } from "../domain/Event.js"
-import { field } from "../domain/Field.js"
 
 const ToolsChanged = Schema.Struct({
   server: field(Schema.String, "The name of the server in the project."),
@@ -27,6 +27,6 @@ export const mcpEvents = eventKinds({
   }
 })
 
-declare module "../domain/Event.js" {
+declare module "@reins/base/domain/Event" {
   interface EventPayloads extends PayloadsOf<typeof mcpEvents> {}
 }

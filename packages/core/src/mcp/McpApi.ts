@@ -1,8 +1,8 @@
 import { HttpApiGroup } from "@effect/platform"
+import { extension, idPath, optional, post } from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
+import { ProjectVersionId } from "@reins/base/domain/Ids"
 import { Schema } from "effect"
-import { extension, idPath, optional, post } from "../domain/Endpoint.js"
-import { field } from "../domain/Field.js"
-import { ProjectVersionId } from "../domain/Ids.js"
 import { ProjectVersion } from "../projects/Project.js"
 
 export const ServerCheckInput = Schema.Struct({
@@ -18,7 +18,11 @@ const CheckedTool = Schema.Struct({
   name: field(Schema.String, "The name of a tool in `allow`."),
   standing: field(
     Schema.Literal("offered", "changed", "missing", "refused"),
-    "`offered`: agents are offered it. `changed`: its description or schema is not the pinned one. `missing`: the server does not list it. `refused`: its description has over 10,000 characters, its schema over 64 KiB, or its input is no object."
+    "`offered`: agents are offered it. `changed`: its description or schema is not the pinned one. `missing`: the server does not list it. `refused`: the server lists it in a way that cannot be offered; `reason` says why."
+  ),
+  reason: field(
+    Schema.NullOr(Schema.String),
+    "A sentence that says why it is `refused`, with the field that cannot be read; null for another standing."
   ),
   description: field(
     Schema.NullOr(Schema.String),
@@ -32,8 +36,8 @@ const CheckedTool = Schema.Struct({
 export const CheckedServer = Schema.Struct({
   name: field(Schema.String, "The name of the server."),
   state: field(
-    Schema.Literal("reached", "auth_required", "unreachable"),
-    "Whether it answered. `auth_required`: its connection gives no token that it takes, until somebody mends the connection."
+    Schema.Literal("reached", "auth_required", "unusable", "unreachable"),
+    "`reached`: its tools are known. `auth_required`: it takes no key or token that it was given, until somebody mends that. `unusable`: it answers, with a refusal or with what is no list of tools. `unreachable`: no answer came that has an end and that may be followed."
   ),
   problem: field(
     Schema.NullOr(Schema.String),

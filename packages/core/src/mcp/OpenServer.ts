@@ -1,10 +1,10 @@
+import type { ProjectId, ProjectVersionId, WorkspaceId } from "@reins/base/domain/Ids"
 import { Effect, Option, Redacted } from "effect"
 import type { Bearer } from "../connections/AccessTokens.js"
-import type { ProjectId, ProjectVersionId, WorkspaceId } from "../domain/Ids.js"
 import { projectSecretStore } from "../projects/ProjectSecretStore.js"
 import type { ProjectServer } from "../projects/ProjectServer.js"
 import { type Blank, blankSecrets } from "./BlankSecrets.js"
-import { ServerFailed } from "./ServerClient.js"
+import { ServerFailed } from "./ServerFailed.js"
 import { serverTokens } from "./ServerTokens.js"
 
 /** A version of a project that names servers. */

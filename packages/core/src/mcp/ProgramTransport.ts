@@ -1,18 +1,9 @@
 import type { Transport } from "@modelcontextprotocol/client"
+import { foreignJson } from "@reins/base/base/ForeignJson"
+import type { RunningProgram } from "@reins/machine/executor/SidePrograms"
 import { Deferred, Effect, Runtime, type Scope, Stream } from "effect"
-import type { RunningProgram } from "../executor/SidePrograms.js"
+import { foreignMessage } from "./ForeignMessage.js"
 import { ServerUnusable } from "./GuardedFetch.js"
-
-/** The message of a line; undefined for one that is no message, as a program may print while it starts. */
-const messageOf = (line: string): Parameters<NonNullable<Transport["onmessage"]>>[0] | undefined => {
-  try {
-    const value: unknown = JSON.parse(line)
-    // Boundary: the library checks what it gets.
-    return typeof value === "object" && value !== null ? (value as never) : undefined
-  } catch {
-    return undefined
-  }
-}
 
 /** A transport over a program. */
 export interface ProgramTransport {
@@ -55,7 +46,8 @@ export const programTransport = (
           return ended(
             new ServerUnusable(`The program answers with more than ${maxBytes} bytes. Ask it for less at once.`)
           )
-        const message = messageOf(line)
+        // A program may print other lines while it starts.
+        const message = foreignMessage(foreignJson(line))
         if (message !== undefined) transport.onmessage?.(message)
       })
     const over = Effect.sync(() => ended())

@@ -1,4 +1,4 @@
-import { oneByOne, onTopOf } from "../base/Layered.js"
+import { oneByOne, onTopOf } from "@reins/base/base/Layered"
 import * as operations from "./Operations.js"
 import { ServerChecks } from "./ServerChecks.js"
 import { ServerLinks } from "./ServerLinks.js"

@@ -1,13 +1,14 @@
+import type { Principal } from "@reins/base/domain/Principal"
+import { notFound, ReinsError } from "@reins/base/domain/ReinsError"
 import { Context, Effect, Layer } from "effect"
 import { Access, type Denied } from "../access/Access.js"
-import type { Principal } from "../domain/Principal.js"
-import { notFound, ReinsError } from "../domain/ReinsError.js"
 import type { ProjectVersion } from "../projects/Project.js"
 import type { ProjectServer } from "../projects/ProjectServer.js"
 import { ProjectStore } from "../projects/ProjectStore.js"
 import { Projects } from "../projects/Projects.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
+import { ownOf } from "./JudgedTools.js"
 import type { CheckedServer, ServerCheck, ServerCheckInput } from "./McpApi.js"
 import { type Look, ServerLooks } from "./ServerLooks.js"
 
@@ -93,27 +94,30 @@ const pinned = Effect.fnUntraced(function* (
   return yield* store.addVersion(project, spec, "Pins the tools of servers as they were found.")
 })
 
+const states = { authorization: "auth_required", answer: "unusable", away: "unreachable", none: "unreachable" } as const
+
 const toChecked = (
-  { allow, name, permissions = {} }: ProjectServer,
-  look: Look = { protocol: null, problem: null, needsAuthorization: false, tools: [], listed: 0 },
+  { allow, name, permissions }: ProjectServer,
+  look: Look = { protocol: null, problem: null, fault: "none", tools: [], listed: 0 },
   isPinned: boolean
 ): CheckedServer => ({
   name,
-  state: look.problem === null ? "reached" : look.needsAuthorization ? "auth_required" : "unreachable",
+  state: look.problem === null ? "reached" : states[look.fault],
   problem: look.problem,
   protocol: look.protocol,
   listed: look.listed,
   tools: allow.map((tool) => {
     const found = look.tools.find((judged) => judged.name === tool)
-    const { digest = null, standing = "missing", tool: listed } = found ?? {}
+    const { digest = null, reason = null, standing = "missing", tool: listed } = found ?? {}
     const shown = listed && { description: listed.description, input_schema: listed.input_schema }
     return {
       name: tool,
       standing: isPinned && standing === "changed" ? "offered" : standing,
+      reason,
       description: listed?.description ?? null,
       digest,
       bytes: shown === undefined ? 0 : Buffer.byteLength(JSON.stringify(shown)),
-      permission: permissions[tool] ?? "allow"
+      permission: ownOf(permissions, tool) ?? "allow"
     }
   })
 })

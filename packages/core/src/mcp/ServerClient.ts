@@ -1,22 +1,18 @@
 import type * as Mcp from "@modelcontextprotocol/client"
-import { Data, Effect, type Scope } from "effect"
-import { once } from "../base/Once.js"
-import { release } from "../base/Release.js"
+import { limited } from "@reins/base/base/Limited"
+import { once } from "@reins/base/base/Once"
+import type { Refused } from "@reins/base/base/RefusalTable"
+import { release } from "@reins/base/base/Release"
+import { Effect, type Scope } from "effect"
+import { readAnswer, type ServerAnswer } from "./ForeignAnswer.js"
+import { type ListedTool, readPage, readTools, type ToolList } from "./ForeignTools.js"
 import { ServerUnusable } from "./GuardedFetch.js"
+import { RawTransport, rawOf } from "./RawTransport.js"
+import type { ServerBounds } from "./ServerBounds.js"
+import { ServerFailed } from "./ServerFailed.js"
+import { serverFailure } from "./ServerFailure.js"
 
 type Library = typeof Mcp
-
-/** The bounds of what a server may take and give. */
-export interface ServerBounds {
-  /** The longest time for a connection or a list, in milliseconds. */
-  readonly connectMs: number
-  /** The longest time for a call, in milliseconds. */
-  readonly callMs: number
-  /** The longest answer of a server, in bytes. */
-  readonly maxBytes: number
-}
-
-export const serverBounds: ServerBounds = { connectMs: 10_000, callMs: 300_000, maxBytes: 4 * 1024 * 1024 }
 
 /** The most tools, and the most pages of them, that a server may list. */
 const maxListed = 512
@@ -25,41 +21,12 @@ const maxPages = 20
 /** The time in which the last words of a stream are read, in milliseconds. */
 const momentMs = 200
 
-/**
- * A server cannot be asked, or its answer cannot be used. The message may hold words of the server, so whoever shows it blanks secrets first.
- * `mayHaveHappened` is true once a call was sent.
- */
-export class ServerFailed extends Data.TaggedError("ServerFailed")<{
-  readonly message: string
-  readonly mayHaveHappened: boolean
-  /** True where the connection of the server has to be mended. */
-  readonly needsAuthorization?: boolean
-}> {}
-
-/** The server has refused a token, and no other one is there. The call was not done. */
-export class TokenRefused extends Error {}
-
-/** A tool as its server lists it. */
-export interface ListedTool {
-  readonly name: string
-  readonly description: string
-  readonly input_schema: Readonly<Record<string, unknown>>
-  readonly is_read_only: boolean
-}
-
-/** The answer of a server to a call. */
-export interface ServerAnswer {
-  readonly text: string
-  readonly is_error: boolean
-  readonly images: ReadonlyArray<{ readonly data: string; readonly mime_type: string }>
-}
-
 /** A connection to a server. */
 export interface ServerLink {
   /** The version of the protocol, which is a date. */
   readonly protocol: string
   /** The tools of the server. It is asked each time. */
-  readonly list: Effect.Effect<ReadonlyArray<ListedTool>, ServerFailed>
+  readonly list: Effect.Effect<ToolList, ServerFailed>
   /** Calls a tool once. An interruption tells the server that nobody waits. */
   readonly call: (
     tool: ListedTool,
@@ -67,10 +34,17 @@ export interface ServerLink {
   ) => Effect.Effect<ServerAnswer, ServerFailed>
 }
 
-/** Hears that the stream of an answer has ended. The answer itself, if it came, is there at most a moment later. */
-export class StreamEnds {
+/** Hears of a connection what the library does not tell: that the stream of an answer has ended, and the words of a refusal. */
+export class Wire {
+  /** The last refusal. */
+  refusal: Refused | undefined
   private waiting: ((error: Error) => void) | undefined
 
+  readonly refused = (refusal: Refused): void => {
+    this.refusal = refusal
+  }
+
+  /** The answer itself, if it came, is there at most a moment later. */
   readonly ended = (problem: Error | undefined): void => {
     const { waiting } = this
     if (waiting === undefined) return
@@ -94,12 +68,21 @@ export class StreamEnds {
 /** The library, which is loaded with the first server. */
 export const mcpLibrary = once(Effect.promise(() => import("@modelcontextprotocol/client")))
 
+/** The way to a server. */
+export interface ServerWay {
+  readonly transport: Mcp.Transport
+  readonly bounds: ServerBounds
+  /** The longest time for the connection alone, where it is another one. */
+  readonly startMs?: number
+  readonly wire?: Wire
+  /** True for a server that cannot be asked which versions it speaks: it is asked in the protocol of 2025. */
+  readonly isOld?: boolean
+}
+
 /** Connects to a server by a transport, in the protocol of 2026 or else that of 2025. The scope closes the connection. */
 export const connectServer = (
   { Client }: Library,
-  transport: Mcp.Transport,
-  bounds: ServerBounds,
-  ends: StreamEnds = new StreamEnds()
+  { bounds, isOld = false, startMs = bounds.connectMs, transport, wire = new Wire() }: ServerWay
 ): Effect.Effect<ServerLink, ServerFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const client = yield* Effect.acquireRelease(
@@ -109,74 +92,77 @@ export const connectServer = (
             { name: "reins", version: release },
             {
               capabilities: {},
-              versionNegotiation: { mode: "auto", probe: { timeoutMs: bounds.connectMs } },
+              ...(!isOld && { versionNegotiation: { mode: "auto", probe: { timeoutMs: startMs } } }),
               // Nobody is asked on behalf of a server: not for input, not for a model.
               inputRequired: { autoFulfill: false }
             }
           )
       ),
       (open) =>
+        // A release runs where interruption is off.
         Effect.ignore(
-          Effect.timeout(
+          limited(
             Effect.promise(() => close(open, transport)),
-            2000
+            Effect.timeout(2000)
           )
         )
     )
-    yield* asked(false, bounds.connectMs * 2, (signal) =>
-      client.connect(transport, { timeout: bounds.connectMs, signal })
+    yield* asked({ isCall: false, timeoutMs: startMs * 2, wire }, (signal) =>
+      client.connect(new RawTransport(transport), { timeout: startMs, signal })
     )
-    return linkOf(client, bounds, ends)
+    return linkOf(client, bounds, wire)
   })
 
-/** A session of the protocol of 2025 ends at its server too. */
 const close = async (client: Mcp.Client, transport: Mcp.Transport): Promise<void> => {
   if ("terminateSession" in transport && typeof transport.terminateSession === "function")
     await Promise.resolve(transport.terminateSession()).catch(() => undefined)
   await client.close().catch(() => undefined)
 }
 
-const linkOf = (client: Mcp.Client, { callMs, connectMs }: ServerBounds, ends: StreamEnds): ServerLink => ({
+const linkOf = (client: Mcp.Client, { callMs, connectMs }: ServerBounds, wire: Wire): ServerLink => ({
   protocol: client.getNegotiatedProtocolVersion() ?? "unknown",
-  list: asked(false, connectMs, async (signal) => {
-    const tools: Array<Mcp.Tool> = []
+  list: asked({ isCall: false, timeoutMs: connectMs, wire }, async (signal) => {
+    let elements: ReadonlyArray<unknown> = []
     let cursor: string | undefined
     for (let page = 0; page < maxPages; page++) {
       const params = cursor === undefined ? {} : { cursor }
-      const listed = await client.request({ method: "tools/list", params }, { timeout: connectMs, signal })
-      tools.push(...listed.tools)
-      if (tools.length > maxListed) throw new ServerUnusable(`The server lists more than ${maxListed} tools.`)
-      cursor = listed.nextCursor
-      if (cursor === undefined) return tools.map(toListed)
+      const sent = client.request({ method: "tools/list", params }, { timeout: connectMs, signal })
+      const read = readPage(rawOf(await wire.orEnd(sent)))
+      if (elements.length + read.elements.length > maxListed)
+        throw new ServerUnusable(`The server lists more than ${maxListed} tools.`, true)
+      elements = [...elements, ...read.elements]
+      cursor = read.next
+      if (cursor === undefined) return readTools(elements)
     }
     throw new ServerUnusable(`The server lists its tools in more than ${maxPages} pages.`)
   }),
   call: (tool, input) =>
-    Effect.map(
-      asked(true, callMs, (signal) =>
-        ends.orEnd(
-          client.callTool(
-            { name: tool.name, arguments: { ...input } },
-            {
-              timeout: callMs,
-              maxTotalTimeout: callMs,
-              signal,
-              // The schema of the output is left out: nothing of a server is compiled here, and a call is sent once.
-              toolDefinition: { name: tool.name, inputSchema: { ...tool.input_schema, type: "object" as const } }
-            }
-          )
-        )
-      ),
-      toAnswer
-    )
+    asked({ isCall: true, timeoutMs: callMs, wire }, async (signal) => {
+      const sent = client.callTool(
+        { name: tool.name, arguments: { ...input } },
+        {
+          timeout: callMs,
+          maxTotalTimeout: callMs,
+          signal,
+          // The schema of the output is left out: nothing of a server is compiled here, and a call is sent once.
+          toolDefinition: { name: tool.name, inputSchema: { ...tool.input_schema, type: "object" as const } }
+        }
+      )
+      return readAnswer(rawOf(await wire.orEnd(sent)))
+    })
 })
 
+interface Asking {
+  readonly isCall: boolean
+  readonly timeoutMs: number
+  readonly wire: Wire
+}
+
 const asked = <A>(
-  isCall: boolean,
-  timeoutMs: number,
+  { isCall, timeoutMs, wire }: Asking,
   ask: (signal: AbortSignal) => Promise<A>
 ): Effect.Effect<A, ServerFailed> =>
-  Effect.tryPromise({ try: ask, catch: (error) => failureOf(error, isCall) }).pipe(
+  Effect.tryPromise({ try: ask, catch: (error) => serverFailure({ error, isCall, refusal: wire.refusal }) }).pipe(
     Effect.timeoutFail({
       duration: timeoutMs,
       onTimeout: () =>
@@ -186,61 +172,3 @@ const asked = <A>(
         })
     })
   )
-
-/** Errors that a server answers with: it has the call, and says that it did not do it. */
-const isAnswered = (error: Error): boolean => "code" in error && typeof error.code === "number"
-
-/** The server has refused the token, and the one that was made in its place. */
-const isRefused = (error: Error): boolean => "code" in error && error.code === "CLIENT_HTTP_AUTHENTICATION"
-
-/** Says that a server takes no token of its connection. */
-export const refusedToken =
-  "It refuses the tokens of its connection (401). Check what the client may do there, or give the connection a new credential."
-
-const failureOf = (error: unknown, isCall: boolean): ServerFailed => {
-  if (!(error instanceof Error)) return new ServerFailed({ message: "It gave no answer.", mayHaveHappened: isCall })
-  if (error instanceof TokenRefused)
-    return new ServerFailed({ message: error.message, mayHaveHappened: false, needsAuthorization: true })
-  if (isRefused(error))
-    return new ServerFailed({ message: refusedToken, mayHaveHappened: false, needsAuthorization: true })
-  const cause = error.cause instanceof Error ? error.cause : undefined
-  const code = cause !== undefined && "code" in cause ? ` (${String(cause.code)})` : ""
-  const known = [error, cause].find((found) => found instanceof ServerUnusable || found?.name === "Error")
-  const message = (known?.message ?? error.message).trim()
-  return new ServerFailed({
-    message: message === "" ? `It gave no answer${code}.` : message,
-    mayHaveHappened: isCall && !isAnswered(error)
-  })
-}
-
-const toListed = ({ annotations, description, inputSchema, name }: Mcp.Tool): ListedTool => {
-  const { $schema: _, ...input_schema } = inputSchema
-  return { name, description: description ?? "", input_schema, is_read_only: annotations?.readOnlyHint === true }
-}
-
-/** An image of a resource is an image. Other bytes are told by their address, because models read none. */
-const takeResource = (
-  resource: Mcp.EmbeddedResource["resource"],
-  texts: Array<string>,
-  images: Array<ServerAnswer["images"][number]>
-): void => {
-  const { mimeType = "application/octet-stream", uri } = resource
-  if ("text" in resource) texts.push(resource.text)
-  else if (/^image\//.test(mimeType)) images.push({ data: resource.blob, mime_type: mimeType })
-  else texts.push(`[${mimeType} that is not shown: ${uri}]`)
-}
-
-const toAnswer = (result: Mcp.CallToolResult): ServerAnswer => {
-  const texts: Array<string> = []
-  const images: Array<{ readonly data: string; readonly mime_type: string }> = []
-  for (const block of result.content) {
-    if (block.type === "text") texts.push(block.text)
-    else if (block.type === "image") images.push({ data: block.data, mime_type: block.mimeType })
-    else if (block.type === "resource_link") texts.push(`${block.name}: ${block.uri}`)
-    else if (block.type === "resource") takeResource(block.resource, texts, images)
-    else texts.push(`[${block.type} that is not shown]`)
-  }
-  // Agents read texts alone, so a value stands as JSON where the server gives no text.
-  if (texts.length === 0 && result.structuredContent !== undefined) texts.push(JSON.stringify(result.structuredContent))
-  return { text: texts.join("\n"), is_error: result.isError === true, images }
-}

@@ -3,7 +3,7 @@ import { Effect, Redacted, Runtime } from "effect"
 import type { Bearer } from "../connections/AccessTokens.js"
 import { boundIssuer } from "../connections/grants/Grant.js"
 import { type Blank, blankSecrets } from "./BlankSecrets.js"
-import { refusedToken, TokenRefused } from "./ServerClient.js"
+import { refusedToken, TokenRefused } from "./ServerFailure.js"
 import { withoutToken } from "./ServerTokens.js"
 
 /** The tokens of one link to a server. */

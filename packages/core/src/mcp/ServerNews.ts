@@ -1,6 +1,6 @@
+import type { NewEvent } from "@reins/base/domain/Event"
 import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
-import type { NewEvent } from "../domain/Event.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { Journal } from "../store/Journal.js"
 import type { Look } from "./ServerLooks.js"

@@ -1,9 +1,11 @@
+import { canonicalJson, digestOf } from "@reins/base/base/CanonicalJson"
+import { type RunningProgram, SidePrograms } from "@reins/machine/executor/SidePrograms"
 import { Effect, Option, RcMap, Redacted, Scope } from "effect"
-import { canonicalJson, digestOf } from "../base/CanonicalJson.js"
-import { type RunningProgram, SidePrograms } from "../executor/SidePrograms.js"
 import type { OpenServer } from "./OpenServer.js"
 import { programTransport } from "./ProgramTransport.js"
-import { connectServer, type mcpLibrary, type ServerBounds, ServerFailed, type ServerLink } from "./ServerClient.js"
+import type { ServerBounds } from "./ServerBounds.js"
+import { connectServer, type mcpLibrary, type ServerLink } from "./ServerClient.js"
+import { ServerFailed } from "./ServerFailed.js"
 
 /** A program that nobody has asked for so long is ended, in milliseconds. */
 const idleMs = 10 * 60_000
@@ -93,7 +95,7 @@ export const serverPrograms = Effect.fnUntraced(function* (library: typeof mcpLi
       Effect.catchAll(asked, (failure) =>
         Effect.flatMap(explained(program, over, failure), (known) => Effect.fail(known))
       )
-    const connecting = connectServer(yield* load, transport, { ...bounds, connectMs: startMs })
+    const connecting = connectServer(yield* load, { transport, bounds, startMs })
     const scope = yield* Effect.scope
     const link = yield* told(Scope.extend(connecting, scope))
     yield* Effect.forkScoped(gone)

@@ -1,10 +1,10 @@
+import type { WorkspaceId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
 import { AccessTokens, type Bearer } from "../connections/AccessTokens.js"
 import type { Unopenable } from "../connections/ConnectionStore.js"
 import { GrantRefused } from "../connections/grants/Grant.js"
 import { isSameServer } from "../connections/grants/ServerUrl.js"
-import type { WorkspaceId } from "../domain/Ids.js"
-import { ServerFailed } from "./ServerClient.js"
+import { ServerFailed } from "./ServerFailed.js"
 
 /** The failure of a server whose connection gives no token. Nothing was sent to the server. */
 export const withoutToken = (failure: GrantRefused | Unopenable): ServerFailed => {

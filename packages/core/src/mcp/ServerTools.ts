@@ -1,7 +1,7 @@
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { shortened } from "@reins/base/base/CutText"
 import { Effect, Layer } from "effect"
 import { actorOf } from "../access/Access.js"
-import { CoreConfig } from "../base/CoreConfig.js"
-import { shortened } from "../base/CutText.js"
 import type { ProjectServer } from "../projects/ProjectServer.js"
 import { Projects } from "../projects/Projects.js"
 import type { Interaction } from "../sessions/Interaction.js"
@@ -10,8 +10,11 @@ import type { SessionRow } from "../sessions/SessionRow.js"
 import { Journal } from "../store/Journal.js"
 import { type HostedTool, ToolFailed, ToolReply, type ToolTurn } from "../tools/Tool.js"
 import { ToolSources } from "../tools/ToolSources.js"
+import type { ServerAnswer } from "./ForeignAnswer.js"
+import type { ListedTool } from "./ForeignTools.js"
+import { type OfferedNames, offeredNames } from "./OfferedNames.js"
 import type { NamingVersion } from "./OpenServer.js"
-import type { ListedTool, ServerAnswer, ServerFailed } from "./ServerClient.js"
+import type { ServerFailed } from "./ServerFailed.js"
 import { ServerLinks } from "./ServerLinks.js"
 import { ServerLooks } from "./ServerLooks.js"
 import { serverNews } from "./ServerNews.js"
@@ -28,23 +31,29 @@ export const layer = Layer.effectDiscard(
     const tell = yield* serverNews
     const toolFor = yield* makeServerTool
 
-    const toolsOf = (session: SessionRow, version: NamingVersion, server: ProjectServer) =>
+    const toolsOf = (session: SessionRow, isOffer: boolean, named: NamedServer) =>
       Effect.gen(function* () {
-        const look = yield* looks.soon(version, server)
+        const { server, version } = named
+        const look = yield* looks.soon(version, server, isOffer)
         yield* tell(session, server.name, look)
         return look.tools.flatMap(({ standing, tool }) =>
-          standing === "offered" && tool !== undefined ? [toolFor(version, server, tool)] : []
+          standing === "offered" && tool !== undefined ? [toolFor(named, tool)] : []
         )
       })
 
     yield* sources.register({
-      toolsOf: Effect.fnUntraced(function* (session) {
+      toolsOf: Effect.fnUntraced(function* (session, isOffer) {
         const version = versionOf(session)
         if (version === undefined) return []
         const servers = (yield* projects.specOf(session)).tools?.mcp_servers ?? []
-        const found = yield* Effect.forEach(servers, (server) => toolsOf(session, version, server), {
-          concurrency: "unbounded"
-        })
+        const nameOf = offeredNames(servers)
+        const found = yield* Effect.forEach(
+          servers,
+          (server) => toolsOf(session, isOffer, { version, server, nameOf }),
+          {
+            concurrency: "unbounded"
+          }
+        )
         return found.flat()
       })
     })
@@ -53,6 +62,13 @@ export const layer = Layer.effectDiscard(
 
 const versionOf = ({ project, workspace_id }: SessionRow): NamingVersion | undefined =>
   project === null ? undefined : { workspaceId: workspace_id, projectId: project.id, versionId: project.version_id }
+
+/** A server of a version, with the names under which agents are offered its tools. */
+interface NamedServer {
+  readonly version: NamingVersion
+  readonly server: ProjectServer
+  readonly nameOf: OfferedNames
+}
 
 const makeServerTool = Effect.gen(function* () {
   const looks = yield* ServerLooks
@@ -73,18 +89,15 @@ const makeServerTool = Effect.gen(function* () {
       message:
         found?.standing === "changed"
           ? `The server ${server.name} has changed its tool ${name} since somebody looked at it, so it is not called. Go on without it.`
-          : `The server ${server.name} has no tool ${name} any more. Go on without it.`
+          : `The server ${server.name} has no tool ${name} ${found?.reason == null ? "any more" : `that can be called: ${found.reason}`} Go on without it.`
     })
   })
 
-  return (
-    version: NamingVersion,
-    server: ProjectServer,
-    { description, input_schema, is_read_only, name }: ListedTool
-  ) => {
+  return ({ nameOf, server, version }: NamedServer, { description, input_schema, is_read_only, name }: ListedTool) => {
     const tool: HostedTool = {
       server: server.name,
-      offered: { name, description, is_read_only, input_schema },
+      ownName: name,
+      offered: { name: nameOf(server.name, name), description, is_read_only, input_schema },
       keyOf: () => null,
       run: Effect.fnUntraced(function* (turn, input) {
         yield* current(version, server, name)

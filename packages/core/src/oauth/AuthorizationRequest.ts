@@ -8,7 +8,7 @@ export interface AuthorizationRequest {
   readonly redirectUri: string
   readonly challenge: string
   readonly state: string | null
-  /** The most that the person can give. */
+  /** The most that the person can give: the scopes that the app asks for. */
   readonly scopes: ReadonlyArray<AppScope>
 }
 
@@ -49,11 +49,17 @@ export const readRequest = (
   return Effect.succeed({ clientId, redirectUri, challenge, state, scopes: scopesOf(query.get("scope")) })
 }
 
-/** The known scopes of a text, with those that they include. */
-export const scopesOf = (given: string | null): ReadonlyArray<AppScope> => {
-  const named = (given ?? "").split(" ")
+/** The scopes that an app asks for: the known ones of a text with those that they include, or the default. */
+const scopesOf = (given: string | null): ReadonlyArray<AppScope> => {
+  const named = knownScopes(given ?? "")
+  return named.length === 0 ? defaultScopes : named
+}
+
+/** The known scopes of a text, with those that they include. Words of other servers, as `offline_access`, are left out. */
+export const knownScopes = (given: string): ReadonlyArray<AppScope> => {
+  const named = given.split(" ")
   const highest = appScopes.findLast((scope) => named.includes(scope))
-  return highest === undefined ? defaultScopes : scopesUpTo(highest)
+  return highest === undefined ? [] : scopesUpTo(highest)
 }
 
 /** A scope with those that it includes. */

@@ -1,13 +1,13 @@
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { fn } from "@reins/base/base/Traced"
+import { WorkspaceId } from "@reins/base/domain/Ids"
+import type { Principal } from "@reins/base/domain/Principal"
+import { fromNow } from "@reins/base/domain/Timestamp"
+import * as Token from "@reins/base/secrets/Token"
+import { Vault } from "@reins/base/secrets/Vault"
 import { Clock, Context, Effect, Layer, Redacted } from "effect"
 import { Access, type ScopeMissing, type Unseen } from "../access/Access.js"
-import { CoreConfig } from "../base/CoreConfig.js"
-import { fn } from "../base/Traced.js"
-import { WorkspaceId } from "../domain/Ids.js"
-import type { Principal } from "../domain/Principal.js"
-import { fromNow } from "../domain/Timestamp.js"
 import { WorkspaceStore } from "../identity/WorkspaceStore.js"
-import * as Token from "../secrets/Token.js"
-import { Vault } from "../secrets/Vault.js"
 import { Journal } from "../store/Journal.js"
 import type { PolicyRefusal } from "../store/Oversight.js"
 import { type AuthorizationRequest, readRequest, scopesUpTo } from "./AuthorizationRequest.js"
@@ -151,6 +151,7 @@ export class Authorizations extends Context.Tag("@reins/core/oauth/Authorization
                 resource,
                 challenge: request.challenge,
                 scopes: scopesUpTo(scope),
+                asked_scopes: request.scopes,
                 unattended: isUnattended ? 1 : 0,
                 lasts_days: lastsDays,
                 expires_at,

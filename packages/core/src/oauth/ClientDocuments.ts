@@ -1,5 +1,6 @@
+import { foreignJson } from "@reins/base/base/ForeignJson"
+import { Outbound } from "@reins/machine/outbound/Outbound"
 import { Clock, Effect } from "effect"
-import { Outbound } from "../outbound/Outbound.js"
 import { type OauthClient, readMetadata } from "./ClientMetadata.js"
 import { OauthRefused } from "./OauthRefused.js"
 
@@ -34,10 +35,8 @@ export const makeClientDocuments = Effect.gen(function* () {
     if (status !== 200) return yield* refused(`Its document cannot be read. The answer has the status ${status}.`)
     if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(headers["content-type"] ?? ""))
       return yield* refused("Its document is not JSON.")
-    const document = yield* Effect.try({
-      try: (): unknown => JSON.parse(body),
-      catch: () => refused("Its document is not JSON.")
-    })
+    const document = foreignJson(body)
+    if (document === undefined) return yield* refused("Its document is not JSON.")
     const { client_id, client_secret, token_endpoint_auth_method }: Readonly<Record<string, unknown>> =
       typeof document === "object" && document !== null ? { ...document } : {}
     if (client_id !== id) return yield* refused("Its document is that of another app.")

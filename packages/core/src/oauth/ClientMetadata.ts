@@ -1,5 +1,5 @@
+import { cutText } from "@reins/base/base/CutText"
 import { Effect } from "effect"
-import { cutText } from "../base/CutText.js"
 import { OauthRefused } from "./OauthRefused.js"
 import { isAppRedirect, mostRedirects } from "./Redirects.js"
 
@@ -27,8 +27,8 @@ export const nameOf = (given: unknown): string => {
 }
 
 /**
- * The words of an app about itself, in a registration (RFC 7591) or a document. Unknown members are passed over. Fails for an app with a secret, and for
- * addresses that `isAppRedirect` refuses.
+ * The words of an app about itself, in a registration (RFC 7591) or a document. Unknown members are passed over. Addresses are read one by one: those
+ * that `isAppRedirect` refuses are left out. Fails for an app without any other.
  */
 export const readMetadata = (
   given: unknown
@@ -39,19 +39,17 @@ export const readMetadata = (
   if (!lists(grant_types, "authorization_code"))
     return refuse("invalid_client_metadata", "Only the grant types authorization_code and refresh_token are served.")
   if (!lists(response_types, "code")) return refuse("invalid_client_metadata", "Only the response type code is served.")
-  if (!isTexts(redirect_uris) || redirect_uris.length === 0 || redirect_uris.length > mostRedirects)
-    return refuse("invalid_redirect_uri", `redirect_uris has 1 to ${mostRedirects} addresses.`)
-  if (!redirect_uris.every(isAppRedirect))
-    return refuse("invalid_redirect_uri", "An address is https, a loopback address, or the scheme of an app.")
-  return Effect.succeed({ name: nameOf(client_name), redirectUris: [...new Set(redirect_uris)] })
+  if (!Array.isArray(redirect_uris) || redirect_uris.length === 0 || redirect_uris.length > mostRedirects)
+    return refuse("invalid_redirect_uri", `redirect_uris is a list of 1 to ${mostRedirects} addresses.`)
+  const kept = redirect_uris.filter((one: unknown) => typeof one === "string" && isAppRedirect(one))
+  return kept.length === 0
+    ? refuse("invalid_redirect_uri", "An address is https, a loopback address, or the scheme of an app.")
+    : Effect.succeed({ name: nameOf(client_name), redirectUris: [...new Set(kept)] })
 }
-
-const isTexts = (given: unknown): given is ReadonlyArray<string> =>
-  Array.isArray(given) && given.every((one) => typeof one === "string")
 
 /** Absent lists have the defaults of RFC 7591, which this server has too. */
 const lists = (given: unknown, needed: string): boolean =>
-  given === undefined || (isTexts(given) && given.includes(needed))
+  given === undefined || given === null || (Array.isArray(given) && given.includes(needed))
 
 const refuse = (error: OauthRefused["error"], description: string) =>
   Effect.fail(new OauthRefused({ error, description }))

@@ -1,8 +1,8 @@
 import { HttpApiGroup } from "@effect/platform"
+import { extension, idPath, read, remove } from "@reins/base/domain/Endpoint"
+import { Page } from "@reins/base/domain/Page"
+import { pageFields } from "@reins/base/domain/Query"
 import { Schema } from "effect"
-import { extension, idPath, read, remove } from "../domain/Endpoint.js"
-import { Page } from "../domain/Page.js"
-import { pageFields } from "../domain/Query.js"
 import { OauthGrant } from "./OauthGrant.js"
 
 export class OauthGrantsApi extends HttpApiGroup.make("oauthGrants")

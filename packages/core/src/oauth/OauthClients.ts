@@ -1,9 +1,9 @@
+import { clientNetwork } from "@reins/base/base/ClientNetwork"
+import { fn } from "@reins/base/base/Traced"
+import { newId, OauthClientId } from "@reins/base/domain/Ids"
+import { stranger } from "@reins/base/domain/Principal"
+import { now, toMillis } from "@reins/base/domain/Timestamp"
 import { Context, Effect, Layer } from "effect"
-import { clientNetwork } from "../base/ClientNetwork.js"
-import { fn } from "../base/Traced.js"
-import { newId, OauthClientId } from "../domain/Ids.js"
-import { stranger } from "../domain/Principal.js"
-import { now, toMillis } from "../domain/Timestamp.js"
 import * as Throttle from "../identity/Throttle.js"
 import { Journal } from "../store/Journal.js"
 import { isDocumentUrl, makeClientDocuments } from "./ClientDocuments.js"
@@ -45,6 +45,8 @@ export class OauthClients extends Context.Tag("@reins/core/oauth/OauthClients")<
     ) => Effect.Effect<AppRegistration, OauthRefused>
     /** The app of an id, for a person who asks who it is. The document of an app is fetched at most 60 times an hour for one person. */
     readonly find: (id: string, accountId: string) => Effect.Effect<OauthClient, OauthRefused>
+    /** False for an id whose registration is gone or never was. The URL of a document needs none. */
+    readonly isKnown: (id: string) => Effect.Effect<boolean>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -55,6 +57,8 @@ export class OauthClients extends Context.Tag("@reins/core/oauth/OauthClients")<
       const throttle = yield* Throttle.make
       const documentOf = yield* makeClientDocuments
 
+      // A database takes no NUL.
+      const registered = (id: string) => store.findClient(id.replaceAll("\0", ""))
       const take = (limit: Throttle.ThrottleLimit, subject: string) => journal.commit(throttle.take(limit, subject))
 
       return OauthClients.of({
@@ -84,8 +88,10 @@ export class OauthClients extends Context.Tag("@reins/core/oauth/OauthClients")<
             if (!(yield* take(ofPerson, accountId))) return yield* tooMany
             return yield* documentOf(id)
           }
-          return (yield* store.findClient(id.replaceAll("\0", ""))) ?? (yield* unknown)
-        })
+          return (yield* registered(id)) ?? (yield* unknownClient)
+        }),
+        isKnown: (id) =>
+          isDocumentUrl(id) ? Effect.succeed(true) : Effect.map(registered(id), (found) => found !== undefined)
       })
     })
   )
@@ -97,7 +103,8 @@ const tooMany = new OauthRefused({
   retryAfterSeconds: 3600
 })
 
-const unknown = new OauthRefused({
+/** The refusal of an app whose registration is gone. Clients know its code, and register anew by themselves. */
+export const unknownClient = new OauthRefused({
   error: "invalid_client",
   description: "This server does not know the app. Connect it anew, so that it registers again."
 })

@@ -1,8 +1,8 @@
+import { field } from "@reins/base/domain/Field"
+import { ApiKeyId, OauthGrantId, WorkspaceId } from "@reins/base/domain/Ids"
+import { Scope } from "@reins/base/domain/Scope"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { ApiKeyId, OauthGrantId, WorkspaceId } from "../domain/Ids.js"
-import { Scope } from "../domain/Scope.js"
-import { Timestamp } from "../domain/Timestamp.js"
 
 /** The scopes that an app can be given. `admin` is none of them: no app makes keys or members. */
 export const AppScope = Schema.Literal("read", "act", "write")

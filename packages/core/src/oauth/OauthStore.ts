@@ -1,10 +1,10 @@
+import type { AccountId, ApiKeyId, OauthGrantId, WorkspaceId } from "@reins/base/domain/Ids"
+import type { Page, PageRequest } from "@reins/base/domain/Page"
+import type { Principal } from "@reins/base/domain/Principal"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import { fromNow, now, type Timestamp } from "@reins/base/domain/Timestamp"
 import { Context, Effect, Layer } from "effect"
-import type { AccountId, ApiKeyId, OauthGrantId, WorkspaceId } from "../domain/Ids.js"
-import type { Page, PageRequest } from "../domain/Page.js"
-import type { Principal } from "../domain/Principal.js"
-import type { ReinsError } from "../domain/ReinsError.js"
-import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
-import { appKeys } from "../identity/InForce.js"
+import { appKeys, endedAppKeys } from "../identity/InForce.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
@@ -20,6 +20,8 @@ interface Agreed {
   readonly client_host: string | null
   readonly resource: string
   readonly unattended: number
+  /** What the app asked its person for; null where an older release has not kept it. */
+  readonly asked_scopes: ReadonlyArray<AppScope> | null
 }
 
 /** The permission of a person, until the app fetches its tokens. `hash` is the digest of the code. */
@@ -101,8 +103,9 @@ export class OauthStore extends Context.Tag("@reins/core/oauth/OauthStore")<
         workspaceId === null
           ? sql`account_id = ${accountId}`
           : sql`account_id = ${accountId} and workspace_id = ${workspaceId}`
-      const shown = sql`select oauth_grants.*, app_keys.scopes, app_keys.last_used_at from oauth_grants
-        join ${appKeys(sql)} as app_keys on app_keys.id = key_id`
+      const shown = (at: Timestamp) =>
+        sql`select oauth_grants.*, app_keys.scopes, app_keys.last_used_at from oauth_grants
+          join ${appKeys(sql, at)} as app_keys on app_keys.id = key_id`
 
       const accessOf = db.prepare(
         (hash: string, kind: TokenKind, at: Timestamp) =>
@@ -127,36 +130,43 @@ export class OauthStore extends Context.Tag("@reins/core/oauth/OauthStore")<
           yield* db.run(sql`update oauth_clients set allowed_at = ${yield* now} where id = ${clientId}`)
         }),
         insertCode: ({ scopes, ...code }) =>
-          db.run(sql`insert into oauth_codes ${sql.insert({ ...code, scopes: JSON.stringify(scopes) })}`),
+          db.run(sql`insert into oauth_codes ${sql.insert({ ...stored(code), scopes: JSON.stringify(scopes) })}`),
         lockCode: (hash) =>
           Effect.map(
-            db.first(sql<Omit<CodeRow, "scopes"> & { readonly scopes: string }>`select * from oauth_codes
+            db.first(sql<Stored<Omit<CodeRow, "scopes">> & { readonly scopes: string }>`select * from oauth_codes
               where hash = ${hash}${db.forUpdate}`),
-            (row) => row && { ...row, scopes: JSON.parse(row.scopes) }
+            (row) => row && { ...read(row), scopes: JSON.parse(row.scopes) }
           ),
         useCode: Effect.fnUntraced(function* (hash, grantId) {
           yield* db.run(sql`update oauth_codes set used_at = ${yield* now}, grant_id = ${grantId} where hash = ${hash}`)
         }),
-        insertGrant: (grant) => db.run(sql`insert into oauth_grants ${sql.insert({ ...grant })}`),
-        findGrant: (id) => db.first(sql<GrantRow>`select * from oauth_grants where id = ${id}`),
+        insertGrant: (grant) => db.run(sql`insert into oauth_grants ${sql.insert(stored(grant))}`),
+        findGrant: (id) =>
+          Effect.map(
+            db.first(sql<Stored<GrantRow>>`select * from oauth_grants where id = ${id}`),
+            (row) => row && read(row)
+          ),
         list: Effect.fnUntraced(function* (principal, request) {
           const { before, limit } = yield* Keyset.descending(request)
-          const rows = yield* db.all(sql<ShownRow>`${shown} where ${isOwn(principal)} and oauth_grants.id < ${before}
-            and expires_at > ${yield* now} order by oauth_grants.id desc limit ${limit + 1}`)
+          const at = yield* now
+          const rows =
+            yield* db.all(sql<ShownRow>`${shown(at)} where ${isOwn(principal)} and oauth_grants.id < ${before}
+            and expires_at > ${at} order by oauth_grants.id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toGrant), limit, ({ id }) => id)
         }),
-        findOwn: (principal, id) =>
-          Effect.map(
-            db.first(sql<ShownRow>`${shown} where oauth_grants.id = ${id} and ${isOwn(principal)}`),
-            (row) => row && toGrant(row)
-          ),
+        findOwn: Effect.fnUntraced(function* (principal, id) {
+          const row = yield* db.first(
+            sql<ShownRow>`${shown(yield* now)} where oauth_grants.id = ${id} and ${isOwn(principal)}`
+          )
+          return row && toGrant(row)
+        }),
         insertToken: ({ expires_at, hash, kind }, grant_id) =>
           db.run(sql`insert into oauth_tokens ${sql.insert({ hash, grant_id, kind, expires_at })}`),
         findToken: Effect.fnUntraced(function* (hash, kind) {
           const row = yield* db.first(accessOf(hash, kind, yield* now))
           if (row === undefined) return undefined
           const { hash: found, token_expires_at, used_at, ...grant } = row
-          return { hash: found, used_at, expires_at: token_expires_at, grant }
+          return { hash: found, used_at, expires_at: token_expires_at, grant: read(grant) }
         }),
         useToken: Effect.fnUntraced(function* (hash) {
           const used = yield* db.first(sql`update oauth_tokens set used_at = ${yield* now}
@@ -169,8 +179,8 @@ export class OauthStore extends Context.Tag("@reins/core/oauth/OauthStore")<
           const at = yield* now
           yield* db.run(sql`delete from oauth_codes where expires_at <= ${yield* fromNow(-dayMs)}`)
           yield* db.run(sql`delete from oauth_tokens where expires_at <= ${at}`)
-          yield* db.run(sql`delete from oauth_grants where expires_at <= ${at}
-            or not exists (select 1 from ${appKeys(sql)} as app_keys where app_keys.id = key_id)`)
+          yield* db.run(sql`delete from oauth_grants where expires_at <= ${at}`)
+          yield* db.run(sql`delete from oauth_grants where key_id in (${endedAppKeys(sql)})`)
           yield* db.run(sql`delete from oauth_clients where allowed_at <= ${yield* fromNow(-registeredDays * dayMs)}
             and not exists (select 1 from oauth_grants where oauth_grants.client_id = oauth_clients.id)`)
         })
@@ -179,13 +189,26 @@ export class OauthStore extends Context.Tag("@reins/core/oauth/OauthStore")<
   )
 }
 
-interface TokenColumns extends GrantRow {
+/** A row as it is stored: with its list as a text. */
+type Stored<Row extends Agreed> = Omit<Row, "asked_scopes"> & { readonly asked_scopes: string | null }
+
+const stored = <Row extends Agreed>({ asked_scopes, ...row }: Row) => ({
+  ...row,
+  asked_scopes: asked_scopes === null ? null : JSON.stringify(asked_scopes)
+})
+
+const read = <Row extends { readonly asked_scopes: string | null }>({ asked_scopes, ...row }: Row) => ({
+  ...row,
+  asked_scopes: asked_scopes === null ? null : (JSON.parse(asked_scopes) as ReadonlyArray<AppScope>)
+})
+
+interface TokenColumns extends Stored<GrantRow> {
   readonly hash: string
   readonly used_at: Timestamp | null
   readonly token_expires_at: Timestamp
 }
 
-interface ShownRow extends GrantRow {
+interface ShownRow extends Stored<GrantRow> {
   readonly scopes: string
   readonly last_used_at: Timestamp | null
 }

@@ -1,18 +1,19 @@
 import { hash, timingSafeEqual } from "node:crypto"
+import { fn } from "@reins/base/base/Traced"
+import { newId, OauthGrantId } from "@reins/base/domain/Ids"
+import { type AccountPrincipal, stranger } from "@reins/base/domain/Principal"
+import { fromNow, now, toMillis } from "@reins/base/domain/Timestamp"
+import * as Token from "@reins/base/secrets/Token"
+import { Vault } from "@reins/base/secrets/Vault"
 import { Context, Effect, Layer, Redacted } from "effect"
-import { fn } from "../base/Traced.js"
-import { newId, OauthGrantId } from "../domain/Ids.js"
-import { type AccountPrincipal, stranger } from "../domain/Principal.js"
-import { fromNow, now, toMillis } from "../domain/Timestamp.js"
 import { ApiKeyStore } from "../identity/ApiKeyStore.js"
 import { ApiKeys } from "../identity/ApiKeys.js"
 import { makeIssue } from "../identity/IssueKey.js"
 import { LoginStore } from "../identity/LoginStore.js"
-import * as Token from "../secrets/Token.js"
-import { Vault } from "../secrets/Vault.js"
 import { Journal } from "../store/Journal.js"
-import { isResource, scopesOf } from "./AuthorizationRequest.js"
+import { isResource, knownScopes } from "./AuthorizationRequest.js"
 import { Authorizations } from "./Authorizations.js"
+import { OauthClients, unknownClient } from "./OauthClients.js"
 import { type AppScope, appScopes } from "./OauthGrant.js"
 import { OauthRefused } from "./OauthRefused.js"
 import { type CodeRow, type GrantRow, OauthStore } from "./OauthStore.js"
@@ -46,7 +47,7 @@ export class OauthTokens extends Context.Tag("@reins/core/oauth/OauthTokens")<
   {
     /**
      * Gives tokens for a code, once, or for a refresh token, which a new one replaces. A code that comes again ends the access that it has given. So
-     * does a refresh token that comes again after 10 seconds.
+     * does a refresh token that comes again after 10 seconds. Fails with `invalid_client` for an app whose registration is gone.
      */
     readonly issue: (request: TokenRequest) => Effect.Effect<TokenAnswer, OauthRefused>
     /** Ends a token (RFC 7009). With a refresh token all of the access ends. A token that nobody has is no error. */
@@ -66,31 +67,34 @@ export class OauthTokens extends Context.Tag("@reins/core/oauth/OauthTokens")<
     Effect.gen(function* () {
       const { resource } = yield* Authorizations
       const apiKeys = yield* ApiKeys
+      const clients = yield* OauthClients
       const journal = yield* Journal
       const store = yield* OauthStore
       const { redeem, end } = yield* makeSteps
       const rotate = yield* makeRotation
 
-      const issued = (request: TokenRequest) => {
+      const issued = Effect.fnUntraced(function* (request: TokenRequest) {
         const { client_id: clientId } = request
-        if (clientId === undefined) return Effect.fail(noClient)
+        if (clientId === undefined) return yield* noClient
+        // A client that learns this registers anew by itself. `invalid_grant` would have it ask its person with the id that is gone.
+        if (!(yield* clients.isKnown(clientId))) return yield* unknownClient
         switch (request.grant_type) {
           case "authorization_code":
-            return journal.command(
+            return yield* journal.command(
               "OauthTokens.redeem",
               { by: stranger, about: { type: "oauth_grant", id: null } },
               redeem(request, clientId)
             )
           case "refresh_token":
-            return journal.command(
+            return yield* journal.command(
               "OauthTokens.rotate",
               { by: stranger, about: { type: "oauth_grant", id: null } },
               rotate(request, clientId)
             )
           default:
-            return Effect.fail(noSuchGrant)
+            return yield* noSuchGrant
         }
-      }
+      })
 
       return OauthTokens.of({
         issue: fn("OauthTokens.issue")(function* (request) {
@@ -165,16 +169,17 @@ const makeSteps = Effect.gen(function* () {
     // The login may have ended since, as it does with a new password.
     if (!(yield* logins.lasts(code.login_id))) return yield* badCode
     const expires_at = yield* fromNow(code.lasts_days * 86_400_000)
-    const { account_id, client_host, client_id, client_name, resource, unattended, workspace_id } = code
+    const { account_id, asked_scopes, client_host, client_id, client_name, resource, unattended, workspace_id } = code
     const wanted = { name: client_name, scopes: code.scopes, workspaceId: workspace_id }
     const key_id = yield* Effect.mapError(issueForApp(account_id, wanted, expires_at), () => badCode)
     const id = yield* newId(OauthGrantId)
     const created_at = yield* now
-    const grant = { id, key_id, account_id, workspace_id, client_id, client_name, client_host, resource, unattended }
-    yield* store.insertGrant({ ...grant, created_at, expires_at })
+    const app = { client_id, client_name, client_host, asked_scopes }
+    const grant = { id, key_id, account_id, workspace_id, ...app, resource, unattended, created_at, expires_at }
+    yield* store.insertGrant(grant)
     yield* store.useCode(code.hash, id)
     const [access, refresh] = [yield* Token.random, yield* Token.random]
-    return yield* give({ ...grant, created_at, expires_at }, code.scopes, {
+    return yield* give(grant, code.scopes, {
       access: Redacted.value(access),
       refresh: Redacted.value(refresh)
     })
@@ -227,8 +232,9 @@ const makeRotation = Effect.gen(function* () {
     if (found === undefined || found.grant.client_id !== clientId) return yield* badRefresh
     const holder = yield* keys.findAppHolder(found.grant.key_id)
     if (holder === undefined) return yield* badRefresh
-    const asked = request.scope === undefined ? [] : scopesOf(request.scope)
-    if (!asked.every((scope) => holder.scopes.includes(scope))) return yield* tooMuch
+    // An app names what it asked for at first. It gets what the person gave, and the answer says so (RFC 6749, 3.3).
+    const known: ReadonlyArray<string> = found.grant.asked_scopes ?? appScopes
+    if (!knownScopes(request.scope ?? "").every((scope) => known.includes(scope))) return yield* tooMuch
     const [access, refresh] = [next("access", token), next("refresh", token)]
     if (yield* store.useToken(found.hash)) return yield* give(found.grant, inOrder(holder.scopes), { access, refresh })
     if (yield* isRetry(token, refresh)) return answerOf(access, refresh, inOrder(holder.scopes))
@@ -265,7 +271,10 @@ const badCode = invalidGrant(
 const usedCode = invalidGrant("The code was used before. The access that it gave has ended.")
 const badRefresh = invalidGrant("The refresh token is not good, or the access has ended.")
 const usedRefresh = invalidGrant("The refresh token was used before. The access has ended.")
-const tooMuch = new OauthRefused({ error: "invalid_scope", description: "The person has not allowed as much." })
+const tooMuch = new OauthRefused({
+  error: "invalid_scope",
+  description: "The app never asked for as much. Send its person to the authorization page again."
+})
 const noClient = new OauthRefused({ error: "invalid_request", description: "client_id is needed." })
 const noSuchGrant = new OauthRefused({
   error: "unsupported_grant_type",

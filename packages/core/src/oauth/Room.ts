@@ -1,5 +1,5 @@
+import { oneByOne, onTopOf } from "@reins/base/base/Layered"
 import { Effect } from "effect"
-import { oneByOne, onTopOf } from "../base/Layered.js"
 import { Authorizations } from "./Authorizations.js"
 import { OauthClients } from "./OauthClients.js"
 import { OauthGrants } from "./OauthGrants.js"

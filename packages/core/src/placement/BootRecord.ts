@@ -1,8 +1,8 @@
 import { readdirSync, rmSync } from "node:fs"
 import { hostname } from "node:os"
 import { join } from "node:path"
+import { Boot, bootPrefix, newBootId } from "@reins/base/base/Boot"
 import { Effect, Layer } from "effect"
-import { Boot, bootPrefix, newBootId } from "../base/Boot.js"
 import { isLocked, lockFile } from "../store/FileLock.js"
 
 /**

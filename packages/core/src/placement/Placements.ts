@@ -1,6 +1,6 @@
 import type { Fragment } from "@effect/sql/Statement"
+import type { SessionId } from "@reins/base/domain/Ids"
 import { Context, Data, Effect, Layer } from "effect"
-import type { SessionId } from "../domain/Ids.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Nodes } from "./Nodes.js"

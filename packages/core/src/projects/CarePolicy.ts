@@ -1,6 +1,6 @@
+import { field } from "@reins/base/domain/Field"
 import { Schema } from "effect"
 import { BudgetInput } from "../budgets/Budget.js"
-import { field } from "../domain/Field.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
 

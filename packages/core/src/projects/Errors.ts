@@ -1,4 +1,4 @@
-import type { OperationErrors } from "../domain/OperationErrors.js"
+import type { OperationErrors } from "@reins/base/domain/OperationErrors"
 
 export const operationErrors = {
   "projects.list": ["invalid_cursor", "not_found"],

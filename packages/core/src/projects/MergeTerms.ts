@@ -1,6 +1,6 @@
+import { field } from "@reins/base/domain/Field"
+import { MergeMethod } from "@reins/base/domain/MergeMethod"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { MergeMethod } from "../domain/MergeMethod.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
 
@@ -34,7 +34,10 @@ const shared = {
     optional(HeadsWanted),
     "The commits that may be merged; `own` when absent. A condition on verdicts always wants `own`."
   ),
-  method: field(optional(MergeMethod), "The way to merge; `merge` when absent."),
+  method: field(
+    optional(MergeMethod),
+    "The way to merge. When absent it is `merge`, or else the first of `squash` and `rebase` that the rules of the forge take."
+  ),
   delete_branch: field(
     optional(Schema.Boolean),
     "True removes the branch after the merge, if nobody has pushed to it since; false when absent."
@@ -64,7 +67,8 @@ export const MergeConditionsInput = Schema.Struct({
   )
 }).annotations({
   identifier: "MergeConditionsInput",
-  description: "The conditions under which a merge request is merged by itself. A rule of the forge comes on top."
+  description:
+    "The conditions under which a merge request is merged by itself. The rules of the forge come on top, also those that the token may pass by."
 })
 export type MergeConditionsInput = typeof MergeConditionsInput.Type
 

@@ -1,5 +1,5 @@
+import type { ProjectId, WorkspaceId } from "@reins/base/domain/Ids"
 import { Data, Effect, Option, type Redacted } from "effect"
-import type { ProjectId, WorkspaceId } from "../domain/Ids.js"
 import type { ProjectSpec } from "./Project.js"
 import { projectSecretStore } from "./ProjectSecretStore.js"
 import { type EnvironmentUser, isFor } from "./ProjectSetup.js"

@@ -1,6 +1,6 @@
+import type { ProjectId } from "@reins/base/domain/Ids"
+import { now } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
-import type { ProjectId } from "../domain/Ids.js"
-import { now } from "../domain/Timestamp.js"
 import { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import type { OwnedRows } from "../store/OwnedRows.js"

@@ -1,7 +1,7 @@
+import { field } from "@reins/base/domain/Field"
+import { ConnectionId } from "@reins/base/domain/Ids"
+import { NetworkAccess } from "@reins/base/domain/NetworkAccess"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { ConnectionId } from "../domain/Ids.js"
-import { NetworkAccess } from "../domain/NetworkAccess.js"
 import { environmentValue, SecretName, VariableName } from "./ProjectSetup.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
@@ -22,8 +22,8 @@ const ServerName = Schema.String.pipe(
   })
 )
 
-/** Gateways take names of at most 64 characters, and agents put the name of the server before it. */
-export const ServerToolName = Schema.String.pipe(Schema.pattern(/^[A-Za-z][A-Za-z0-9_-]{0,39}$/))
+/** The names that the protocol has, and the two more characters that servers put between the parts of a name. */
+const ServerToolName = Schema.String.pipe(Schema.pattern(/^[A-Za-z0-9_.:/-]{1,128}$/))
 
 const isServerUrl = (text: string): boolean => {
   if (!URL.canParse(text)) return false
@@ -130,7 +130,7 @@ const ServerFields = Schema.Struct({
         message: () => "Input should name each tool once"
       })
     ),
-    "The tools of the server that agents are offered. Others stay hidden."
+    "The tools of the server that agents are offered, by the names that the server has for them: 1 to 128 letters, digits, `_`, `-`, `.`, `/` and `:`. Others stay hidden."
   ),
   permissions: field(
     optional(ofTools(ServerPermission)),

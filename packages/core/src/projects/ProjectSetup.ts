@@ -1,5 +1,5 @@
+import { field } from "@reins/base/domain/Field"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
 

@@ -1,13 +1,13 @@
+import { fn } from "@reins/base/base/Traced"
+import type { Page, PageRequest } from "@reins/base/domain/Page"
+import type { Principal } from "@reins/base/domain/Principal"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import type { RequestInvalid } from "@reins/base/domain/RequestInvalid"
+import { now } from "@reins/base/domain/Timestamp"
+import { Git } from "@reins/machine/git/Git"
+import { checkPosted } from "@reins/machine/git/PostedUrl"
 import { Context, Effect, Layer } from "effect"
 import { Access, type Denied, type Unseen } from "../access/Access.js"
-import { fn } from "../base/Traced.js"
-import type { Page, PageRequest } from "../domain/Page.js"
-import type { Principal } from "../domain/Principal.js"
-import { ReinsError } from "../domain/ReinsError.js"
-import type { RequestInvalid } from "../domain/RequestInvalid.js"
-import { now } from "../domain/Timestamp.js"
-import { Git } from "../git/Git.js"
-import { checkPosted } from "../git/PostedUrl.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { expectVersion } from "../store/Version.js"
@@ -81,7 +81,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
       readonly workspace_id: string
       readonly project: { readonly version_id: string } | null
     }) => Effect.Effect<ProjectSpec>
-    /** `resolve` for a new session. Fails with `invalid_transition` for an archived project. */
+    /** `resolve` for a new session. Fails with `invalid_transition` for a project that is archived or has no version yet. */
     readonly start: (
       workspaceId: string,
       by: Parameters<ProjectStore["Type"]["resolve"]>[1]
@@ -178,10 +178,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
                 onFailure: () => ({}),
                 onSuccess: ({ version }) => version.spec
               }),
-        start: fn("Projects.start")(function* (workspaceId, by) {
-          const { archivedAt, version } = yield* store.resolve(workspaceId, by)
-          return archivedAt === null ? version : yield* archived(archivedAt, "starting a session from it")
-        })
+        start: fn("Projects.start")(makeStart(store))
       })
     })
   )
@@ -192,6 +189,28 @@ const slugTaken = (slug: string) =>
     code: "already_exists",
     message: `This workspace already has a project with the slug "${slug}".`,
     details: { slug }
+  })
+
+/** Gives the function that finds the version of a new session. */
+const makeStart = (store: ProjectStore["Type"]) =>
+  function* (workspaceId: string, by: Parameters<ProjectStore["Type"]["resolve"]>[1]) {
+    const { archivedAt, version } = yield* Effect.catchAll(store.resolve(workspaceId, by), (error) =>
+      "versionId" in by ? error : Effect.zipRight(requireVersion(store, workspaceId, by.projectId), error)
+    )
+    return archivedAt === null ? version : yield* archived(archivedAt, "starting a session from it")
+  }
+
+/** Fails with what to do for a project of the workspace that has no version yet. */
+const requireVersion = Effect.fnUntraced(function* (store: ProjectStore["Type"], workspaceId: string, id: string) {
+  const project = yield* store.find(id)
+  if (project.workspace_id === workspaceId && project.latest_version === null) return yield* unpublished(id)
+})
+
+const unpublished = (id: string) =>
+  new ReinsError({
+    code: "invalid_transition",
+    message: `The project has no version yet. Publish one with POST /api/projects/${id}/versions.`,
+    details: { resource: "project" }
   })
 
 const archived = (archivedAt: string, before: string) =>

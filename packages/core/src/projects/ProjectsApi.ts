@@ -1,9 +1,9 @@
 import { HttpApiGroup } from "@effect/platform"
+import { extension, idPath, optional, patch, post, put, read, remove, withStatus } from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
+import { Page } from "@reins/base/domain/Page"
+import { boolean, pageFields } from "@reins/base/domain/Query"
 import { Schema } from "effect"
-import { extension, idPath, optional, patch, post, put, read, remove, withStatus } from "../domain/Endpoint.js"
-import { field } from "../domain/Field.js"
-import { Page } from "../domain/Page.js"
-import { boolean, pageFields } from "../domain/Query.js"
 import { Project, ProjectSecret, ProjectSpec, ProjectVersion, Slug } from "./Project.js"
 import { environmentValue, SecretName } from "./ProjectSetup.js"
 

@@ -1,10 +1,10 @@
+import type { ProjectVersionId } from "@reins/base/domain/Ids"
+import { notFound } from "@reins/base/domain/ReinsError"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Effect, ParseResult, Schema } from "effect"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
 import { isSameServer } from "../connections/grants/ServerUrl.js"
-import type { ProjectVersionId } from "../domain/Ids.js"
-import { notFound } from "../domain/ReinsError.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { Database } from "../store/Database.js"
 import type { ProjectSpec } from "./Project.js"
 

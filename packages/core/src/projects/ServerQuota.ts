@@ -1,6 +1,6 @@
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Effect, ParseResult, Schema } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { OwnTool, type ProjectSpec } from "./Project.js"
 import type { ProjectServer } from "./ProjectServer.js"
 

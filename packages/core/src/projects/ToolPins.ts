@@ -1,5 +1,5 @@
+import { canonicalJson, digestOf } from "@reins/base/base/CanonicalJson"
 import { Effect } from "effect"
-import { canonicalJson, digestOf } from "../base/CanonicalJson.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 

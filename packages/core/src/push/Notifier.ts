@@ -1,11 +1,13 @@
-import { Clock, Effect, Redacted } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
-import { shortened } from "../base/CutText.js"
-import { toMillis } from "../domain/Timestamp.js"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { shortened } from "@reins/base/base/CutText"
+import { foreignName } from "@reins/base/base/ForeignText"
+import { InteractionKind } from "@reins/base/domain/Form"
+import { toMillis } from "@reins/base/domain/Timestamp"
+import { Vault } from "@reins/base/secrets/Vault"
+import { Outbound } from "@reins/machine/outbound/Outbound"
+import { Clock, Effect, Redacted, Schema } from "effect"
 import type { Follower, HeldCommit } from "../events/Follower.js"
 import { FollowerStore } from "../events/FollowerStore.js"
-import { Outbound } from "../outbound/Outbound.js"
-import { Vault } from "../secrets/Vault.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { WorkspaceEntry } from "../store/WorkspaceLog.js"
 import { PushStore, type StandingRow } from "./PushStore.js"
@@ -13,6 +15,16 @@ import type { PushSubscriptionInput } from "./PushSubscription.js"
 import { pushFollower } from "./PushSubscriptions.js"
 import { browserContext } from "./SealedBrowsers.js"
 import { vapidKeysOf } from "./VapidKeys.js"
+
+/** The sentence for each kind of question. No notice has buttons to answer with, so that each says where to see what is asked. */
+const questions: Readonly<Record<InteractionKind, string>> = {
+  approval: "Asks for your approval. Open it to see what for.",
+  question: "Asks you a question. Open it to read it.",
+  form: "Asks you for values. Open it to see which.",
+  link: "Asks you to visit a page. Open it to see which.",
+  budget: "Its budget is used up. Open it to raise it.",
+  tool_call: "Waits for the answer to a function. Open it to see the call."
+}
 
 /** The sentence for each type of event that a person is told of. No word of an agent is among them, because it may be a secret. */
 const sentences: Readonly<Record<string, string>> = {
@@ -31,6 +43,10 @@ const staleMs = 10 * 60_000
 /** The notices that wait for a browser. Older ones give way. */
 const mostWaiting = 20
 
+/** Push services answer 400, 401 or 403 to a browser that subscribed with another key. It subscribes anew when its page is open. */
+const refusedKey =
+  "A push service refused a notice, as it does after REINS_PUSH_KEY has changed. Its browser is forgotten, and subscribes anew when the page is open."
+
 /** One thing that a browser is told. */
 interface Notice {
   /** The position of its event in the workspace. */
@@ -42,7 +58,7 @@ interface Notice {
 
 /**
  * Tells browsers what happens in their workspaces. A notice waits in this process alone, so that one is lost with it and none comes twice. A browser
- * that its push service no longer knows, or whose account may not see the workspace any more, is forgotten.
+ * that its push service no longer knows or refuses, or whose account may not see the workspace any more, is forgotten.
  */
 export const notifier = Effect.gen(function* () {
   const { pushKey } = yield* CoreConfig
@@ -62,7 +78,10 @@ export const notifier = Effect.gen(function* () {
       const [notice] = notices
       const isStale = (yield* Clock.currentTimeMillis) - notice.atMs > staleMs
       const told = isStale ? "told" : yield* tell(row, notice)
-      if (told === "gone") return yield* forget(row.id, commit)
+      if (told === "refused") yield* Effect.logWarning(refusedKey, { host: row.host })
+      if (told === "dropped")
+        yield* Effect.logWarning("A push service did not take a notice, which is dropped.", { host: row.host })
+      if (told === "gone" || told === "refused") return yield* forget(row.id, commit)
       if (told === "later") return { waitMs: retryMs }
       notices.shift()
     }
@@ -94,8 +113,10 @@ export const notifier = Effect.gen(function* () {
 })
 
 const noticeOf = ({ envelope, seq, type }: WorkspaceEntry): Notice => {
-  const { recorded_at, session_id } = JSON.parse(envelope)
-  return { position: seq, sessionId: session_id, body: sentences[type] ?? "", atMs: toMillis(recorded_at) }
+  const { payload, recorded_at, session_id } = JSON.parse(envelope)
+  const kind: unknown = type === "turn.action_required" ? payload?.interaction?.kind : undefined
+  const question = Schema.is(InteractionKind)(kind) ? questions[kind] : undefined
+  return { position: seq, sessionId: session_id, body: question ?? sentences[type] ?? "", atMs: toMillis(recorded_at) }
 }
 
 const limits = { timeoutMs: 15_000, bodyWaitMs: 1_000, maxBytes: 4_096 }
@@ -110,14 +131,20 @@ const makeTell = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const vault = yield* Vault
   const keys = pushKey === null ? undefined : vapidKeysOf(Redacted.value(pushKey))
-  const subject = publicUrl.startsWith("https://") ? publicUrl : `mailto:${/[^\s<>]+@[^\s<>]+/.exec(mailFrom)?.[0]}`
+  const subject = publicUrl.startsWith("https://")
+    ? publicUrl
+    : `mailto:${/(?<![^\s<>])[^\s<>]+@[^\s<>]+/.exec(mailFrom)?.[0]}`
 
   return Effect.fnUntraced(function* (row: StandingRow, { body, sessionId }: Notice) {
     const session = yield* sessions.find(sessionId)
     const opened = yield* Effect.option(vault.unseal(row.sealed, browserContext(row)))
     if (session === undefined || keys === undefined || opened._tag === "None") return "told"
     const { auth, endpoint, p256dh }: PushSubscriptionInput = JSON.parse(Redacted.value(opened.value))
-    const payload = { title: shortened(session.title ?? "Session", longestTitle), body, session_id: sessionId }
+    const payload = {
+      title: shortened(foreignName(session.title ?? "", 2 * longestTitle) || "Session", longestTitle),
+      body,
+      session_id: sessionId
+    }
     // Only installations with a key need the library.
     const { default: webPush } = yield* Effect.promise(() => import("web-push"))
     const made = yield* Effect.option(
@@ -137,7 +164,9 @@ const makeTell = Effect.gen(function* () {
     return yield* outbound.fetch(endpoint, request, limits).pipe(
       Effect.map(({ status }) => {
         if (status === 404 || status === 410) return "gone"
-        return status === 429 || status >= 500 ? "later" : "told"
+        if (status === 400 || status === 401 || status === 403) return "refused"
+        if (status === 429 || status >= 500) return "later"
+        return status >= 300 ? "dropped" : "told"
       }),
       Effect.catchAll(({ kind }) => Effect.succeed(kind === "refused_address" ? "told" : "later"))
     )

@@ -1,8 +1,9 @@
+import type { AccountId, WorkspaceId } from "@reins/base/domain/Ids"
+import type { Page, PageRequest } from "@reins/base/domain/Page"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import { now, type Timestamp } from "@reins/base/domain/Timestamp"
 import { Context, Effect, Layer } from "effect"
 import * as Memberships from "../access/Memberships.js"
-import type { AccountId, WorkspaceId } from "../domain/Ids.js"
-import type { Page, PageRequest } from "../domain/Page.js"
-import type { ReinsError } from "../domain/ReinsError.js"
 import type { Followed } from "../events/Follower.js"
 import { isInForce } from "../identity/InForce.js"
 import { Commit } from "../store/Commit.js"
@@ -44,10 +45,11 @@ export class PushStore extends Context.Tag("@reins/core/push/PushStore")<
   static readonly layer = Layer.effect(
     PushStore,
     Effect.map(Database, ({ all, first, run, sql }) => {
-      const standing = sql.and([
-        Memberships.isMember(sql, "push_subscriptions.workspace_id", "push_subscriptions.account_id"),
-        isInForce(sql, { account: "push_subscriptions.account_id", key: "null" })
-      ])
+      const standing = (at: Timestamp) =>
+        sql.and([
+          Memberships.isMember(sql, "push_subscriptions.workspace_id", "push_subscriptions.account_id"),
+          isInForce(sql, { account: sql`push_subscriptions.account_id`, key: null }, at)
+        ])
       const isOf = ({ account_id, workspace_id }: Owner) =>
         sql`account_id = ${account_id} and workspace_id = ${workspace_id}`
       return PushStore.of({
@@ -65,12 +67,11 @@ export class PushStore extends Context.Tag("@reins/core/push/PushStore")<
           ),
         findByDigest: (owner, digest) =>
           first(sql<PushRow>`select * from push_subscriptions where ${isOf(owner)} and digest = ${digest}`),
-        find: (id) =>
-          Effect.map(
-            first(sql<PushRow & { standing: number }>`select push_subscriptions.*,
-              case when ${standing} then 1 else 0 end as standing from push_subscriptions where id = ${id}`),
-            (row) => row && { ...row, isStanding: Number(row.standing) === 1 }
-          ),
+        find: Effect.fnUntraced(function* (id) {
+          const row = yield* first(sql<PushRow & { standing: number }>`select push_subscriptions.*,
+            case when ${standing(yield* now)} then 1 else 0 end as standing from push_subscriptions where id = ${id}`)
+          return row && { ...row, isStanding: Number(row.standing) === 1 }
+        }),
         insert: (row) => Effect.zipRight(Commit, run(sql`insert into push_subscriptions ${sql.insert({ ...row })}`)),
         remove: (id) => Effect.zipRight(Commit, run(sql`delete from push_subscriptions where id = ${id}`)),
         all: all(sql<Followed>`select id as key, workspace_id as "workspaceId" from push_subscriptions order by id`)

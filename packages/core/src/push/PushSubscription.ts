@@ -1,8 +1,8 @@
+import { field } from "@reins/base/domain/Field"
+import { PushSubscriptionId, WorkspaceId } from "@reins/base/domain/Ids"
+import { Timestamp } from "@reins/base/domain/Timestamp"
+import { WebUrl } from "@reins/base/domain/WebUrl"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { PushSubscriptionId, WorkspaceId } from "../domain/Ids.js"
-import { Timestamp } from "../domain/Timestamp.js"
-import { WebUrl } from "../domain/WebUrl.js"
 
 const base64url = (length: number) => Schema.String.pipe(Schema.pattern(new RegExp(`^[A-Za-z0-9_-]{${length}}=*$`)))
 

@@ -1,4 +1,4 @@
-import { onTopOf } from "../base/Layered.js"
+import { onTopOf } from "@reins/base/base/Layered"
 import { notifier } from "./Notifier.js"
 import * as operations from "./Operations.js"
 import { PushStore } from "./PushStore.js"

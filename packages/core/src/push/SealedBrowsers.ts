@@ -1,5 +1,5 @@
+import type { SealedRecord } from "@reins/base/secrets/SealedRecords"
 import { Effect } from "effect"
-import type { SealedRecord } from "../secrets/SealedRecords.js"
 import type { Database } from "../store/Database.js"
 
 interface SealedRow {

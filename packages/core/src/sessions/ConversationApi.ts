@@ -1,12 +1,12 @@
 import { HttpApiGroup } from "@effect/platform"
+import { maxAttachments } from "@reins/base/base/CoreLimits"
+import { extension, idPath, optional, patch, post, read, withStatus } from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
+import { TurnId, UploadId } from "@reins/base/domain/Ids"
+import { Page } from "@reins/base/domain/Page"
+import { pageFields } from "@reins/base/domain/Query"
 import { Schema } from "effect"
-import { maxAttachments } from "../base/CoreLimits.js"
 import { BudgetInput } from "../budgets/Budget.js"
-import { extension, idPath, optional, patch, post, read, withStatus } from "../domain/Endpoint.js"
-import { field } from "../domain/Field.js"
-import { TurnId, UploadId } from "../domain/Ids.js"
-import { Page } from "../domain/Page.js"
-import { pageFields } from "../domain/Query.js"
 import { OperationRef } from "../jobs/Job.js"
 import { MessageTools } from "./functions/FunctionTool.js"
 import { Message, MessageInput, Routing } from "./Message.js"
@@ -60,6 +60,15 @@ export const TurnPatch = Schema.Struct({
 }).annotations({ identifier: "TurnPatch", description: "What is to change. Absent fields stay as they are." })
 export type TurnPatch = typeof TurnPatch.Type
 
+const TurnListParams = Schema.Struct({
+  ...pageFields,
+  state: Schema.optionalWith(TurnState, { exact: true }),
+  order: field(
+    Schema.optionalWith(Schema.Literal("oldest", "newest"), { exact: true }),
+    "`newest` lists the newest turn first; `oldest` when absent. A cursor is of one order."
+  )
+})
+
 export class MessagesApi extends HttpApiGroup.make("messages")
   .add(
     read("list", "/api/sessions/:session_id/messages", "List the messages of a session")
@@ -79,7 +88,7 @@ export class TurnsApi extends HttpApiGroup.make("turns")
   .add(
     read("list", "/api/sessions/:session_id/turns", "List the turns of a session")
       .setPath(idPath("session_id"))
-      .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(TurnState, { exact: true }) }))
+      .setUrlParams(TurnListParams)
       .addSuccess(Page("TurnList", ActionableTurn))
   )
   .add(read("get", "/api/turns/:turn_id", "Read a turn").setPath(idPath("turn_id")).addSuccess(ActionableTurn))

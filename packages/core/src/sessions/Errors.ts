@@ -1,4 +1,4 @@
-import type { OperationErrors } from "../domain/OperationErrors.js"
+import type { OperationErrors } from "@reins/base/domain/OperationErrors"
 
 /** The reasons for which a message is refused, because it or a turn on it cannot be. Every operation that may post one has them. */
 export const messageRefusals = [

@@ -1,7 +1,7 @@
+import { eventKinds, type PayloadsOf } from "@reins/base/domain/Event"
+import { field } from "@reins/base/domain/Field"
+import { ChangesetId, MessageId, SessionId, TurnId } from "@reins/base/domain/Ids"
 import { Schema } from "effect"
-import { eventKinds, type PayloadsOf } from "../domain/Event.js"
-import { field } from "../domain/Field.js"
-import { ChangesetId, MessageId, SessionId, TurnId } from "../domain/Ids.js"
 import { Interaction } from "./Interaction.js"
 import { Message, MessagePart } from "./Message.js"
 import { Labels, LinkKind, SessionLifecycle } from "./Session.js"
@@ -144,6 +144,6 @@ export const sessionEvents = eventKinds({
   }
 })
 
-declare module "../domain/Event.js" {
+declare module "@reins/base/domain/Event" {
   interface EventPayloads extends PayloadsOf<typeof sessionEvents> {}
 }

@@ -1,9 +1,9 @@
+import { field } from "@reins/base/domain/Field"
+import { FormContent, FormField, InteractionKind, InteractionOption } from "@reins/base/domain/Form"
+import { ClaimId, InteractionId, SessionId, TurnId } from "@reins/base/domain/Ids"
+import * as StateMachine from "@reins/base/domain/StateMachine"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { FormContent, FormField, InteractionKind, InteractionOption } from "../domain/Form.js"
-import { ClaimId, InteractionId, SessionId, TurnId } from "../domain/Ids.js"
-import * as StateMachine from "../domain/StateMachine.js"
-import { Timestamp } from "../domain/Timestamp.js"
 import { CallBlocks } from "./questions/CallAnswer.js"
 
 export const InteractionState = Schema.Literal("pending", "answered", "expired", "cancelled").annotations({

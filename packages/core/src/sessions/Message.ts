@@ -1,10 +1,10 @@
+import { field } from "@reins/base/domain/Field"
+import { MessageId, SessionId, TurnId, UploadId } from "@reins/base/domain/Ids"
+import * as StateMachine from "@reins/base/domain/StateMachine"
+import { Timestamp } from "@reins/base/domain/Timestamp"
+import { UploadPlace } from "@reins/base/domain/UploadPlace"
+import { AgentPlan, Media } from "@reins/machine/harness/AgentReport"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { MessageId, SessionId, TurnId, UploadId } from "../domain/Ids.js"
-import * as StateMachine from "../domain/StateMachine.js"
-import { Timestamp } from "../domain/Timestamp.js"
-import { UploadPlace } from "../domain/UploadPlace.js"
-import { AgentPlan, Media } from "../harness/AgentReport.js"
 import { ToolPayload } from "./ToolCall.js"
 
 export const MessageState = Schema.Literal("accepted", "queued", "delivered", "cancelled", "discarded").annotations({

@@ -1,11 +1,12 @@
+import { newId, SessionId, type WorkspaceId } from "@reins/base/domain/Ids"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import { now } from "@reins/base/domain/Timestamp"
+import { Executors } from "@reins/machine/executor/Executors"
 import { Effect } from "effect"
 import { Providers } from "../catalog/Providers.js"
-import { newId, SessionId, type WorkspaceId } from "../domain/Ids.js"
-import type { ReinsError } from "../domain/ReinsError.js"
-import { now } from "../domain/Timestamp.js"
-import { Executors } from "../executor/Executors.js"
 import type { ProjectVersion } from "../projects/Project.js"
 import { Projects } from "../projects/Projects.js"
+import { chooseGit } from "./ChooseGit.js"
 import { boundsOf } from "./SessionBounds.js"
 import type * as SessionOrigin from "./SessionOrigin.js"
 import type { SessionInput } from "./SessionsApi.js"
@@ -15,6 +16,7 @@ export const newColumns = Effect.gen(function* () {
   const projects = yield* Projects
   const providers = yield* Providers
   const executors = yield* Executors
+  const git = yield* chooseGit
 
   const versionOf = (
     workspaceId: WorkspaceId,
@@ -36,6 +38,12 @@ export const newColumns = Effect.gen(function* () {
     yield* providers.requirePermissions(manifest.provider_id, permissions)
     const given = input.connection_id === undefined ? (version?.spec.connection_ids ?? []) : [input.connection_id]
     const connection = yield* providers.chooseConnection(workspaceId, manifest, given)
+    const git_connection = yield* git.wanted(
+      workspaceId,
+      repository?.url,
+      input.repository?.connection_id,
+      version?.spec ?? {}
+    )
     const limits = input.executor?.limits ?? version?.spec.executor?.limits
     const bounds = { limits: limits === undefined ? null : JSON.stringify(limits) }
     const at = yield* now
@@ -58,6 +66,7 @@ export const newColumns = Effect.gen(function* () {
       tree: {
         repository: repository?.url ?? null,
         base_ref: repository?.base_ref ?? null,
+        git_connection,
         sparse: repository?.sparse === undefined ? null : JSON.stringify(repository.sparse),
         ...files
       },

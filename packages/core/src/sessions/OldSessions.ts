@@ -1,7 +1,7 @@
 import type { Fragment } from "@effect/sql/Statement"
+import type { SessionId } from "@reins/base/domain/Ids"
+import type { Timestamp } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
-import type { SessionId } from "../domain/Ids.js"
-import type { Timestamp } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"
 
 /** The sessions of a workspace that are archived or closed, and were last used before a time, with all that work for them. */

@@ -1,6 +1,6 @@
+import type { Actor } from "@reins/base/domain/Event"
+import type { ProjectId, SessionId, TurnId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
-import type { Actor } from "../domain/Event.js"
-import type { ProjectId, SessionId, TurnId } from "../domain/Ids.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import type { SessionLifecycle } from "./Session.js"

@@ -1,4 +1,4 @@
-import { ReinsError } from "../domain/ReinsError.js"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import type { SessionRow } from "./SessionRow.js"
 
 /** The refusal of a command that needs a session in another lifecycle. */

@@ -1,9 +1,12 @@
+import { requireAll } from "@reins/base/domain/Condition"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import { Git } from "@reins/machine/git/Git"
+import { checkPosted } from "@reins/machine/git/PostedUrl"
 import { Effect } from "effect"
-import { requireAll } from "../domain/Condition.js"
-import { ReinsError } from "../domain/ReinsError.js"
-import { Git } from "../git/Git.js"
-import { checkPosted } from "../git/PostedUrl.js"
 import { JobStore } from "../jobs/JobStore.js"
+import { Projects } from "../projects/Projects.js"
+import { chooseGit } from "./ChooseGit.js"
+import { gitChoiceOf } from "./GitChoice.js"
 import { SessionListeners } from "./SessionListeners.js"
 import type { SessionRow } from "./SessionRow.js"
 import { repositoryRules } from "./SessionRules.js"
@@ -14,12 +17,14 @@ export const followRemoteJobKind = "session.follow_remote"
 
 /**
  * Gives the function that changes the URL of the repository of a session, for the columns of the session. Clones and deliveries take it from the
- * session. Where there is a workspace already, a job tells the agent's own repository.
+ * session. Where there is a workspace already, a job tells the agent's own repository. The connection is chosen anew, unless somebody has named one.
  */
 export const repositoryMove = Effect.gen(function* () {
   const git = yield* Git
   const jobs = yield* JobStore
   const listeners = yield* SessionListeners
+  const projects = yield* Projects
+  const { best } = yield* chooseGit
 
   return Effect.fnUntraced(function* (row: SessionRow, given: SessionPatch["repository"]) {
     if (given === undefined) return {}
@@ -38,7 +43,10 @@ export const repositoryMove = Effect.gen(function* () {
         maxAttempts: 20
       })
     }
-    return { repository: given.url }
+    const { named } = gitChoiceOf(row.tree)
+    if (named) return { repository: given.url }
+    const spec = yield* projects.specOf(row)
+    return { repository: given.url, git_connection: yield* best(row.workspace_id, given.url, spec) }
   })
 })
 

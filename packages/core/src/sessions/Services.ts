@@ -1,11 +1,10 @@
-import { oneByOne, onTopOf } from "../base/Layered.js"
+import { oneByOne, onTopOf } from "@reins/base/base/Layered"
 import { OfferedTools } from "./functions/OfferedTools.js"
 import { Inbox } from "./Inbox.js"
 import { Interactions } from "./Interactions.js"
 import { Messages } from "./Messages.js"
 import { MessageStore } from "./messages/MessageStore.js"
 import { UploadStore } from "./messages/UploadStore.js"
-import { Quotas } from "./Quotas.js"
 import * as Questions from "./questions/Services.js"
 import { ResultSchemas } from "./results/ResultSchemas.js"
 import { TurnResults } from "./results/TurnResults.js"
@@ -13,21 +12,19 @@ import { SessionLifecycles } from "./SessionLifecycles.js"
 import { SessionListeners } from "./SessionListeners.js"
 import { SessionStore } from "./SessionStore.js"
 import { Sessions } from "./Sessions.js"
+import { SearchScopes } from "./search/SearchScopes.js"
 import { Turns } from "./Turns.js"
 import * as ConnectionTurns from "./turns/ConnectionTurns.js"
-import { Steering } from "./turns/Steering.js"
-import { TurnStore } from "./turns/TurnStore.js"
+import * as TurnServices from "./turns/Services.js"
 import { Usages } from "./usage/Usages.js"
 
 /** The services of this room. */
 export const layer = oneByOne(Sessions.layer, Messages.layer, Turns.layer, Interactions.layer, Usages.layer).pipe(
   onTopOf(oneByOne(Inbox.layer, SessionLifecycles.layer, Questions.layer)),
-  onTopOf(Steering.layer),
-  onTopOf(Quotas.layer),
-  onTopOf(TurnStore.layer),
+  onTopOf(TurnServices.layer),
   onTopOf(OfferedTools.layer),
   onTopOf(
     oneByOne(MessageStore.layer, SessionListeners.layer, UploadStore.layer, ConnectionTurns.layer, ResultSchemas.layer)
   ),
-  onTopOf(oneByOne(SessionStore.layer, TurnResults.layer))
+  onTopOf(oneByOne(SessionStore.layer, TurnResults.layer, SearchScopes.layer))
 )

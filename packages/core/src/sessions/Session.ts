@@ -1,6 +1,4 @@
-import { Schema } from "effect"
-import { Budget } from "../budgets/Budget.js"
-import { field } from "../domain/Field.js"
+import { field } from "@reins/base/domain/Field"
 import {
   ConnectionId,
   DelegationId,
@@ -10,11 +8,13 @@ import {
   SessionId,
   TurnId,
   WorkspaceId
-} from "../domain/Ids.js"
-import * as StateMachine from "../domain/StateMachine.js"
-import { Timestamp } from "../domain/Timestamp.js"
-import { OptionChoices } from "../harness/AgentReport.js"
-import { PermissionPolicy } from "../harness/Permissions.js"
+} from "@reins/base/domain/Ids"
+import * as StateMachine from "@reins/base/domain/StateMachine"
+import { Timestamp } from "@reins/base/domain/Timestamp"
+import { OptionChoices } from "@reins/machine/harness/AgentReport"
+import { PermissionPolicy } from "@reins/machine/harness/Permissions"
+import { Schema } from "effect"
+import { Budget } from "../budgets/Budget.js"
 
 export const SessionLifecycle = Schema.Literal("open", "archived", "closed").annotations({
   description: "An `archived` session takes no work until it is opened again; a `closed` one never does."
@@ -218,6 +218,10 @@ export const Session = Schema.Struct({
       repository: field(Schema.NullOr(Schema.String), "The URL of the repository; null for an empty start."),
       ref: field(Schema.NullOr(Schema.String), "The branch or tag that was asked for; null for the default branch."),
       commit: field(Schema.NullOr(Schema.String), "The commit; null until the workspace is made."),
+      connection_id: field(
+        Schema.NullOr(ConnectionId),
+        "The connection that git uses for the repository: the one that was named, else the one that the service has chosen by the host. Null for none."
+      ),
       sparse: field(
         Schema.NullOr(Schema.Array(Schema.String)),
         "The folders of the repository that the workspace holds; null for the whole tree."

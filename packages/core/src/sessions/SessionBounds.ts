@@ -1,5 +1,5 @@
-import type { ExecutorLimits } from "../domain/ExecutorLimits.js"
-import type { Bounds } from "../executor/Executors.js"
+import type { ExecutorLimits } from "@reins/base/domain/ExecutorLimits"
+import type { Bounds } from "@reins/machine/executor/Executors"
 import { networksOf, type ProjectSpec } from "../projects/Project.js"
 import type { SessionRow } from "./SessionRow.js"
 

@@ -1,10 +1,9 @@
 import type { Fragment } from "@effect/sql/Statement"
-import type { PageRequest } from "../domain/Page.js"
+import type { PageRequest } from "@reins/base/domain/Page"
 import type { Database } from "../store/Database.js"
 import type { SessionActivity, SessionLifecycle } from "./Session.js"
 import { activityCondition } from "./SessionActivity.js"
 import { labelled } from "./SessionLabels.js"
-import { isFoundBy } from "./search/SearchIndex.js"
 import { isUnsettled } from "./turns/TurnConditions.js"
 
 /** The sessions of a list; what is left out does not matter. */
@@ -28,15 +27,22 @@ export interface SessionSelection {
   readonly where: Fragment
 }
 
-/** The selection of the sessions below an id. Each filter walks an index of its own, so a page costs what it shows. */
+/** A page of sessions below an id. `found` is the condition of a search. */
+export interface SessionPage {
+  readonly before: string
+  readonly limit: number
+  readonly found?: Fragment
+}
+
+/** The selection of a page without the words of its search. Each filter walks an index of its own, so a page costs what it shows. */
 export const selectionOf = (
   db: Database["Type"],
   workspaceId: string,
   filter: SessionFilter,
-  { before, limit }: { readonly before: string; readonly limit: number }
+  { before, found, limit }: SessionPage
 ): SessionSelection => {
   const { sql } = db
-  const { activity, label, lifecycle, parent_session_id, project_id, q, repository_url } = filter
+  const { activity, label, lifecycle, parent_session_id, project_id, repository_url } = filter
   const byLabel = label === undefined ? undefined : labelled(db, workspaceId, label, before)
   const conditions = sql.and([
     sql`sessions.workspace_id = ${workspaceId}`,
@@ -49,7 +55,7 @@ export const selectionOf = (
     ...(repository_url === undefined
       ? []
       : [sql`sessions.id in (select session_id from working_trees where repository = ${repository_url})`]),
-    ...(q === undefined ? [] : [isFoundBy(db, q)]),
+    ...(found === undefined ? [] : [found]),
     ...(activity === undefined ? [] : [sql.literal(activityCondition(activity))]),
     // Few sessions have a turn that waits, runs or holds the queue, so those are found from their turns.
     ...(activity === undefined || activity === "idle" ? [] : [sql.literal(hasUnsettledTurn)])

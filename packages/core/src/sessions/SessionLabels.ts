@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import type { Fragment } from "@effect/sql/Statement"
+import type { SessionId, WorkspaceId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
-import type { SessionId, WorkspaceId } from "../domain/Ids.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 

@@ -1,14 +1,14 @@
+import { type Hearers, makeHearers } from "@reins/base/base/Hearers"
+import type { Actor } from "@reins/base/domain/Event"
 import { Context, Effect, Layer } from "effect"
-import { type Hearers, makeHearers } from "../base/Hearers.js"
-import type { Actor } from "../domain/Event.js"
 import type { Commit } from "../store/Commit.js"
 import type { SessionRow } from "./SessionRow.js"
-import type { Turn } from "./Turn.js"
+import type { Turn, TurnState } from "./Turn.js"
 
 /** A room that has to know of sessions in the very commit that changes them. It may write, and must not fail. */
 export interface SessionListener {
-  /** A turn has moved. The commit holds its session. */
-  readonly turnMoved: (turn: Turn, actor: Actor) => Effect.Effect<void, never, Commit>
+  /** A turn has moved from a state. The commit holds its session. */
+  readonly turnMoved: (turn: Turn, actor: Actor, from: TurnState) => Effect.Effect<void, never, Commit>
   /** A session was made that waits for its first turn, and its creator did not ask for it to be left alone until then. */
   readonly begun: (session: SessionRow) => Effect.Effect<void, never, Commit>
   /** A session is about to be closed. The commit holds it. */
@@ -28,7 +28,7 @@ export class SessionListeners extends Context.Tag("@reins/core/sessions/SessionL
     const { ask, register, tell } = makeHearers<Partial<SessionListener>>()
     return SessionListeners.of({
       register,
-      turnMoved: (turn, actor) => tell((listener) => listener.turnMoved?.(turn, actor)),
+      turnMoved: (turn, actor, from) => tell((listener) => listener.turnMoved?.(turn, actor, from)),
       begun: (session) => tell((listener) => listener.begun?.(session)),
       closing: (session, actor) => tell((listener) => listener.closing?.(session, actor)),
       wantsCapture: (session) =>

@@ -1,5 +1,6 @@
-import type { ChangesetId, ConnectionId, DelegationId, SessionId } from "../domain/Ids.js"
+import type { ChangesetId, ConnectionId, DelegationId, SessionId } from "@reins/base/domain/Ids"
 import type { HarnessSelection } from "../projects/Project.js"
+import { gitChoiceOf } from "./GitChoice.js"
 import type { LinkKind } from "./Session.js"
 import type { Lineage, SessionRow, WorkingTree } from "./SessionRow.js"
 import type { SessionInput } from "./SessionsApi.js"
@@ -110,6 +111,12 @@ const executorOf = ({ executor }: SessionRow): NonNullable<SessionInput["executo
   ...(executor.limits !== null && { limits: JSON.parse(executor.limits) })
 })
 
+/** The connection for git that a caller has named, or none if that was said. One that the service has chosen is chosen anew. */
+const namedConnection = (tree: Pick<WorkingTree, "git_connection">) => {
+  const { id, named } = gitChoiceOf(tree)
+  return named ? { connection_id: id } : {}
+}
+
 /** The project version and the repository of a session, as a request asks for them. */
 const sourceOf = ({
   project,
@@ -120,6 +127,7 @@ const sourceOf = ({
     repository: {
       url: tree.repository,
       ...(tree.base_ref !== null && { base_ref: tree.base_ref }),
+      ...namedConnection(tree),
       ...(tree.sparse !== null && { sparse: JSON.parse(tree.sparse) })
     }
   })

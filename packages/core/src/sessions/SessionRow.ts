@@ -8,9 +8,9 @@ import type {
   SessionId,
   TurnId,
   WorkspaceId
-} from "../domain/Ids.js"
-import type { Role } from "../domain/Role.js"
-import type { Timestamp } from "../domain/Timestamp.js"
+} from "@reins/base/domain/Ids"
+import type { Role } from "@reins/base/domain/Role"
+import type { Timestamp } from "@reins/base/domain/Timestamp"
 import type { ExecutorSelection } from "../projects/Project.js"
 import type { LeaseState, LinkKind, SessionLifecycle, WorkspaceState } from "./Session.js"
 import type { TurnState } from "./Turn.js"
@@ -30,6 +30,8 @@ export interface WorkingTree {
   readonly repository: string | null
   readonly base_ref: string | null
   readonly base_commit: string | null
+  /** A `GitChoice` as JSON; null for no connection that anybody has chosen. */
+  readonly git_connection: string | null
   /** A `SparseFolders` as JSON; null for the whole tree. */
   readonly sparse: string | null
   /** A `WorkspaceSeed` as JSON; null for files that begin with their base alone. */
@@ -48,8 +50,6 @@ export interface AgentState {
   readonly native_cost: number | null
   /** 1 when no agent can go on with what was said, else 0. */
   readonly context_lost: number
-  /** The digests of what the agent has reported of itself last, by type of event, as JSON; null for nothing. */
-  readonly told: string | null
 }
 
 /** Where a session comes from. */
@@ -142,7 +142,7 @@ export interface NewSession
 export type SessionUpdate = Partial<
   Pick<SessionRow, "title" | "labels" | "model" | "auto_capture" | "options" | "permissions">
 > &
-  Partial<Pick<WorkingTree, "repository">>
+  Partial<Pick<WorkingTree, "repository" | "git_connection">>
 
 /** The state of the newest lease; `none` before the first one. */
 export const leaseStateOf = ({ executor }: Pick<SessionRow, "executor">): LeaseState => executor.lease?.state ?? "none"

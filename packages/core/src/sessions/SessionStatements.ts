@@ -1,10 +1,10 @@
 import type { Fragment } from "@effect/sql/Statement"
+import type { LeaseId, ProjectId, ProjectVersionId, TurnId } from "@reins/base/domain/Ids"
+import type { Role } from "@reins/base/domain/Role"
+import type { Timestamp } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
 import { roleQuery } from "../access/Memberships.js"
 import { budgetColumns } from "../budgets/BudgetRow.js"
-import type { LeaseId, ProjectId, ProjectVersionId, TurnId } from "../domain/Ids.js"
-import type { Role } from "../domain/Role.js"
-import type { Timestamp } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"
 import type { WorkspaceState } from "./Session.js"
 import type { AgentState, Lease, Lineage, SeenSession, SessionRow, WorkingTree } from "./SessionRow.js"
@@ -40,17 +40,21 @@ const lineage = [
   "api_key_id"
 ] as const satisfies ReadonlyArray<keyof Lineage>
 
-const tree = ["repository", "base_ref", "base_commit", "sparse", "seed"] as const satisfies ReadonlyArray<
-  keyof WorkingTree
->
+const tree = [
+  "repository",
+  "base_ref",
+  "base_commit",
+  "git_connection",
+  "sparse",
+  "seed"
+] as const satisfies ReadonlyArray<keyof WorkingTree>
 
 const agent = [
   "native_session_id",
   "native_candidate",
   "native_digest",
   "native_paths",
-  "native_cost",
-  "told"
+  "native_cost"
 ] as const satisfies ReadonlyArray<keyof AgentState>
 
 /** A session as one statement reads it from its tables. */
@@ -134,9 +138,9 @@ export const make = Effect.map(Database, (db) => {
       const files = { session_id: session.id, ...session.tree }
       return isEmpty ? added : Effect.zipRight(added, db.run(insertTree(files)))
     },
-    /** Gives the files of a session another repository. Only files that began with one have that. */
-    readdress: (id: string, repository: string | null) =>
-      db.run(sql`update working_trees set repository = ${repository} where session_id = ${id}`),
+    /** Gives the files of a session another repository or another connection to it. Only files that began with one have that. */
+    readdress: (id: string, columns: Partial<Pick<WorkingTree, "repository" | "git_connection">>) =>
+      db.run(sql`update working_trees set ${sql.update(columns)} where session_id = ${id}`),
     hold: db.prepare((id: string) => sql`select id from sessions where id = ${id}${db.forUpdate}`)
   }
 })
@@ -191,6 +195,7 @@ export const toSessionRow = (row: StoredSession): SessionRow => ({
     repository: row.repository,
     base_ref: row.base_ref,
     base_commit: row.base_commit,
+    git_connection: row.git_connection,
     sparse: row.sparse,
     seed: row.seed
   },
@@ -200,8 +205,7 @@ export const toSessionRow = (row: StoredSession): SessionRow => ({
     native_digest: row.native_digest,
     native_paths: row.native_paths,
     native_cost: row.native_cost,
-    context_lost: row.context_lost,
-    told: row.told
+    context_lost: row.context_lost
   },
   lineage: {
     parent_session_id: row.parent_session_id,

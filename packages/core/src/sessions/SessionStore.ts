@@ -1,13 +1,13 @@
 import type { Fragment } from "@effect/sql/Statement"
+import { fn } from "@reins/base/base/Traced"
+import type { Actor, EventType } from "@reins/base/domain/Event"
+import type { SessionId } from "@reins/base/domain/Ids"
+import type { Principal } from "@reins/base/domain/Principal"
+import { notFound, type ReinsError } from "@reins/base/domain/ReinsError"
+import type { Role } from "@reins/base/domain/Role"
+import { now, type Timestamp } from "@reins/base/domain/Timestamp"
 import { Context, Effect, Layer } from "effect"
 import { type Denied, mayRead, mayWrite, type Unseen } from "../access/Access.js"
-import { fn } from "../base/Traced.js"
-import type { Actor, EventType } from "../domain/Event.js"
-import type { SessionId } from "../domain/Ids.js"
-import type { Principal } from "../domain/Principal.js"
-import { notFound, type ReinsError } from "../domain/ReinsError.js"
-import type { Role } from "../domain/Role.js"
-import { now, type Timestamp } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
@@ -108,16 +108,20 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
           const row = begun(columns)
           yield* rows.insert(row)
           yield* labels.add(row)
-          yield* search.addTitle(row.id, row.title)
+          yield* search.addTitle(row, row.title)
           const { event_watermark, id, workspace_id } = row
           const log = { id, workspace_id, event_watermark, message_count: 0 }
           yield* journal.begin(log, actor, [{ type: "session.created", payload: payloadOf(row) }])
           return row
         }),
-        update: fn("SessionStore.update")(function* (row, { repository, ...update }, actor) {
+        update: fn("SessionStore.update")(function* (row, { git_connection, repository, ...update }, actor) {
           if (update.labels !== undefined) yield* labels.replace({ ...row, labels: update.labels })
-          if (repository !== undefined) yield* rows.readdress(row.id, repository)
-          if (update.title !== undefined) yield* search.replaceTitle(row.id, update.title)
+          const place = {
+            ...(repository !== undefined && { repository }),
+            ...(git_connection !== undefined && { git_connection })
+          }
+          if (Object.keys(place).length > 0) yield* rows.readdress(row.id, place)
+          if (update.title !== undefined) yield* search.replaceTitle(row, update.title)
           return yield* changed(row.id, update, actor, "session.updated")
         }),
         move: fn("SessionStore.move")(function* (row, to, actor) {
@@ -217,8 +221,7 @@ const begun = (session: NewSession): SessionRow => ({
     native_digest: null,
     native_paths: null,
     native_cost: null,
-    context_lost: 0,
-    told: null
+    context_lost: 0
   },
   turns: { active: null, queued: 0, held: 0 },
   budgets: { own: null, any: 1 },

@@ -1,4 +1,5 @@
 import { budgetIn } from "../budgets/BudgetRow.js"
+import { gitChoiceOf } from "./GitChoice.js"
 import { type Session, usageOf } from "./Session.js"
 import { activityOf } from "./SessionActivity.js"
 import { leaseStateOf, type SessionRow } from "./SessionRow.js"
@@ -26,6 +27,7 @@ export const toSession = (row: SessionRow, actions: Session["actions"]): Session
     repository: row.tree.repository,
     ref: row.tree.base_ref,
     commit: row.tree.base_commit,
+    connection_id: gitChoiceOf(row.tree).id,
     sparse: parsed(row.tree.sparse)
   },
   workspace: { state: row.tree.state },

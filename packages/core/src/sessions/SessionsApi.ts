@@ -1,13 +1,13 @@
 import { HttpApiGroup } from "@effect/platform"
+import { extension, idPath, optional, patch, post, read, withStatus } from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
+import { ConnectionId, ProjectId, ProjectVersionId, TurnId } from "@reins/base/domain/Ids"
+import { Page } from "@reins/base/domain/Page"
+import { LabelText, pageFields } from "@reins/base/domain/Query"
+import { OptionChoices } from "@reins/machine/harness/AgentReport"
+import { PermissionPolicy } from "@reins/machine/harness/Permissions"
 import { Schema } from "effect"
 import { BudgetInput } from "../budgets/Budget.js"
-import { extension, idPath, optional, patch, post, read, withStatus } from "../domain/Endpoint.js"
-import { field } from "../domain/Field.js"
-import { ConnectionId, ProjectId, ProjectVersionId, TurnId } from "../domain/Ids.js"
-import { Page } from "../domain/Page.js"
-import { LabelText, pageFields } from "../domain/Query.js"
-import { OptionChoices } from "../harness/AgentReport.js"
-import { PermissionPolicy } from "../harness/Permissions.js"
 import { OperationRef } from "../jobs/Job.js"
 import { ExecutorSelection, HarnessSelection, Repository } from "../projects/Project.js"
 import { MessageTools, SessionTools } from "./functions/FunctionTool.js"
@@ -35,6 +35,15 @@ export const FirstMessage = Schema.Union(
     "uploaded to a session that is there."
 })
 
+export const SessionRepository = Schema.Struct({
+  ...Repository.fields,
+  connection_id: field(
+    Schema.optionalWith(Schema.NullOr(ConnectionId), { exact: true }),
+    "The connection that git uses. When absent, one of the project that fits, else the active one of the workspace for the same protocol, host and port. " +
+      "Null for none, so that git asks without a credential."
+  )
+}).annotations({ identifier: "SessionRepository", description: "The origin of the workspace of a session." })
+
 export const SessionInput = Schema.Struct({
   project_id: field(optional(ProjectId), "The project to start from, in its newest version."),
   project_version_id: field(
@@ -42,7 +51,7 @@ export const SessionInput = Schema.Struct({
     "The version of a project to start from, in place of `project_id`."
   ),
   repository: field(
-    optional(Repository),
+    optional(SessionRepository),
     "The origin of the workspace. When absent, that of the project; without one the workspace starts empty."
   ),
   harness: field(

@@ -1,6 +1,6 @@
+import { field } from "@reins/base/domain/Field"
+import { Media } from "@reins/machine/harness/AgentReport"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { Media } from "../harness/AgentReport.js"
 
 export const ToolPayload = Schema.Struct({
   tool_id: field(Schema.String, "The id of the call within its turn, as the agent gives it."),

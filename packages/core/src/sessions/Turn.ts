@@ -1,9 +1,9 @@
+import { field } from "@reins/base/domain/Field"
+import { MessageId, SessionId, TurnId } from "@reins/base/domain/Ids"
+import * as StateMachine from "@reins/base/domain/StateMachine"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
 import { Budget } from "../budgets/Budget.js"
-import { field } from "../domain/Field.js"
-import { MessageId, SessionId, TurnId } from "../domain/Ids.js"
-import * as StateMachine from "../domain/StateMachine.js"
-import { Timestamp } from "../domain/Timestamp.js"
 import { TurnResult } from "./results/TurnResult.js"
 import { Usage } from "./Session.js"
 
@@ -82,10 +82,14 @@ export const TurnReason = Schema.Literal(
   "service_restart",
   "outcome_unknown",
   "user_cancelled",
+  "access_lost",
   "approval_expired",
   "output_invalid",
   "upstream_error",
   "context_unavailable",
+  "context_exceeded",
+  "answer_cut",
+  "answer_withheld",
   "connection_required",
   "result_missing",
   "result_invalid"

@@ -1,12 +1,12 @@
+import { fn } from "@reins/base/base/Traced"
+import { requireAll } from "@reins/base/domain/Condition"
+import type { Page } from "@reins/base/domain/Page"
+import type { Principal } from "@reins/base/domain/Principal"
+import { notFound, type ReinsError } from "@reins/base/domain/ReinsError"
 import { Context, Effect, Layer } from "effect"
 import { actorOf, type Denied, type Unseen } from "../access/Access.js"
-import { fn } from "../base/Traced.js"
 import { type Budget, budgetLimits } from "../budgets/Budget.js"
 import { BudgetStore } from "../budgets/BudgetStore.js"
-import { requireAll } from "../domain/Condition.js"
-import type { Page, StatePageRequest } from "../domain/Page.js"
-import type { Principal } from "../domain/Principal.js"
-import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import type { Command } from "../store/Command.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
@@ -19,8 +19,8 @@ import { TurnResults } from "./results/TurnResults.js"
 import type { SeenSession } from "./SessionRow.js"
 import { configuredRules } from "./SessionRules.js"
 import { SessionStore } from "./SessionStore.js"
-import { type ActionableTurn, holdsQueue, type Turn, type TurnState } from "./Turn.js"
-import { TurnStore } from "./turns/TurnStore.js"
+import { type ActionableTurn, holdsQueue, type Turn } from "./Turn.js"
+import { type TurnPageRequest, TurnStore } from "./turns/TurnStore.js"
 import { sessionBudgets } from "./usage/SessionBudgets.js"
 
 /**
@@ -30,11 +30,11 @@ import { sessionBudgets } from "./usage/SessionBudgets.js"
 export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
   Turns,
   {
-    /** The turns of a session in the order in which they were queued, oldest first. */
+    /** The turns of a session in the order in which they were queued. */
     readonly list: (
       principal: Principal,
       sessionId: string,
-      page: StatePageRequest<TurnState>
+      page: TurnPageRequest
     ) => Effect.Effect<Page<ActionableTurn>, Unseen | ReinsError<"invalid_cursor">>
     /** A turn as it stands, with its outcome and its usage once it has ended. */
     readonly get: (principal: Principal, turnId: string) => Effect.Effect<ActionableTurn, Unseen>

@@ -1,10 +1,10 @@
 import { HttpApiGroup } from "@effect/platform"
+import { extension, idPath, read } from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
+import { ApiKeyId, SessionId, WorkspaceId } from "@reins/base/domain/Ids"
+import { pageFields } from "@reins/base/domain/Query"
 import { Schema } from "effect"
 import { ListPrice } from "../connections/ListPrices.js"
-import { extension, idPath, read } from "../domain/Endpoint.js"
-import { field } from "../domain/Field.js"
-import { ApiKeyId, SessionId, WorkspaceId } from "../domain/Ids.js"
-import { pageFields } from "../domain/Query.js"
 import { UsageSum } from "./UsageSum.js"
 
 const ModelUsage = Schema.Struct({

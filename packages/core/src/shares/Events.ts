@@ -1,8 +1,8 @@
+import { eventKinds, type PayloadsOf } from "@reins/base/domain/Event"
+import { field } from "@reins/base/domain/Field"
+import { ShareId } from "@reins/base/domain/Ids"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { eventKinds, type PayloadsOf } from "../domain/Event.js"
-import { field } from "../domain/Field.js"
-import { ShareId } from "../domain/Ids.js"
-import { Timestamp } from "../domain/Timestamp.js"
 import { ShareInclude } from "./Share.js"
 
 const SharePayload = Schema.Struct({
@@ -16,6 +16,6 @@ export const shareEvents = eventKinds({
   "session.unshared": { payload: SharePayload, text: "The link was taken back." }
 })
 
-declare module "../domain/Event.js" {
+declare module "@reins/base/domain/Event" {
   interface EventPayloads extends PayloadsOf<typeof shareEvents> {}
 }

@@ -1,4 +1,4 @@
-import { oneByOne } from "../base/Layered.js"
+import { oneByOne } from "@reins/base/base/Layered"
 import * as operations from "./Operations.js"
 import { SharedSessions } from "./SharedSessions.js"
 import { Shares } from "./Shares.js"

@@ -1,9 +1,9 @@
+import { Actor } from "@reins/base/domain/Event"
+import { field } from "@reins/base/domain/Field"
+import { ChangesetId, SessionId, ShareId } from "@reins/base/domain/Ids"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
 import { ChangedFile } from "../changes/Changeset.js"
-import { Actor } from "../domain/Event.js"
-import { field } from "../domain/Field.js"
-import { ChangesetId, SessionId, ShareId } from "../domain/Ids.js"
-import { Timestamp } from "../domain/Timestamp.js"
 import { AnswerPart, MessageRole, TextBlock } from "../sessions/Message.js"
 import { SessionActivity, SessionLifecycle } from "../sessions/Session.js"
 

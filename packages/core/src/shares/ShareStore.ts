@@ -1,12 +1,12 @@
+import type { Actor } from "@reins/base/domain/Event"
+import type { AccountId, ApiKeyId, SessionId, WorkspaceId } from "@reins/base/domain/Ids"
+import type { Page, PageRequest } from "@reins/base/domain/Page"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import { now, type Timestamp } from "@reins/base/domain/Timestamp"
+import * as Token from "@reins/base/secrets/Token"
 import { Effect, type Redacted } from "effect"
 import { mayChangeSince } from "../access/Memberships.js"
-import type { Actor } from "../domain/Event.js"
-import type { AccountId, ApiKeyId, SessionId, WorkspaceId } from "../domain/Ids.js"
-import type { Page, PageRequest } from "../domain/Page.js"
-import type { ReinsError } from "../domain/ReinsError.js"
-import { now, type Timestamp } from "../domain/Timestamp.js"
 import { isInForce } from "../identity/InForce.js"
-import * as Token from "../secrets/Token.js"
 import { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
@@ -27,20 +27,25 @@ interface Row extends Omit<StoredShare, "includes"> {
 /** The rows of shares. A token is stored as its digest, and not any more once its link was taken back. */
 export const shareStore = Effect.map(Database, (db) => {
   const { sql } = db
-  // The account has been a member who may change things since it shared, is active, and the key that shared is not revoked.
-  const standing = sql.and([
-    mayChangeSince(sql, {
-      workspace: "session_shares.workspace_id",
-      account: "session_shares.account_id",
-      since: "session_shares.created_at"
-    }),
-    isInForce(sql, { account: "session_shares.account_id", key: "session_shares.api_key_id" })
-  ])
+  const acting = { account: sql`session_shares.account_id`, key: sql`session_shares.api_key_id` }
+  // The account has been a member who may change things since it shared, is active, and the key that shared is good.
+  const standing = (at: Timestamp) =>
+    sql.and([
+      mayChangeSince(sql, {
+        workspace: "session_shares.workspace_id",
+        account: "session_shares.account_id",
+        since: "session_shares.created_at"
+      }),
+      isInForce(sql, acting, at)
+    ])
 
   const shown = Effect.fnUntraced(function* (row: Row & { readonly standing: unknown }) {
     return toShare(row, stateOf(row, Number(row.standing) === 1, yield* now))
   })
-  const columns = sql`session_shares.*, case when ${standing} then 1 else 0 end as standing`
+  const columns = Effect.map(
+    now,
+    (at) => sql`session_shares.*, case when ${standing(at)} then 1 else 0 end as standing`
+  )
 
   return {
     insert: (share: StoredShare, token: Redacted.Redacted): Effect.Effect<void, never, Commit> =>
@@ -57,7 +62,7 @@ export const shareStore = Effect.map(Database, (db) => {
     /** A share as it stands, by its id. */
     find: Effect.fnUntraced(function* (id: string) {
       const row = yield* db.first(
-        sql<Row & { readonly standing: unknown }>`select ${columns} from session_shares where id = ${id}`
+        sql<Row & { readonly standing: unknown }>`select ${yield* columns} from session_shares where id = ${id}`
       )
       return row === undefined ? undefined : yield* shown(row)
     }),
@@ -67,14 +72,15 @@ export const shareStore = Effect.map(Database, (db) => {
       page: PageRequest
     ): Effect.fn.Return<Page<Share>, ReinsError<"invalid_cursor">> {
       const { before, limit } = yield* Keyset.descending(page)
-      const rows = yield* db.all(sql<Row & { readonly standing: unknown }>`select ${columns} from session_shares
+      const rows = yield* db.all(sql<Row & { readonly standing: unknown }>`select ${yield* columns} from session_shares
         where session_id = ${sessionId} and id < ${before} order by id desc limit ${limit + 1}`)
       return Keyset.page(yield* Effect.forEach(rows, shown), limit, ({ id }) => id)
     }),
     /** The share that a token opens now. One statement decides, so its time does not tell why there is none. */
     open: Effect.fnUntraced(function* (token: Redacted.Redacted) {
+      const at = yield* now
       const row = yield* db.first(sql<Row>`select session_shares.* from session_shares
-        where digest = ${Token.digest(token)} and (expires_at is null or expires_at > ${yield* now}) and ${standing}`)
+        where digest = ${Token.digest(token)} and (expires_at is null or expires_at > ${at}) and ${standing(at)}`)
       return row === undefined ? undefined : toStored(row)
     }),
     /** Takes a share back. One that was taken back stays as it is. */

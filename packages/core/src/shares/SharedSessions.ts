@@ -1,10 +1,10 @@
+import { clientNetwork } from "@reins/base/base/ClientNetwork"
+import { fn } from "@reins/base/base/Traced"
+import type { Page, PageRequest } from "@reins/base/domain/Page"
+import type { SharePrincipal } from "@reins/base/domain/Principal"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Context, Duration, Effect, Layer, Redacted } from "effect"
-import { clientNetwork } from "../base/ClientNetwork.js"
-import { fn } from "../base/Traced.js"
 import { Changesets } from "../changes/Changesets.js"
-import type { Page, PageRequest } from "../domain/Page.js"
-import type { SharePrincipal } from "../domain/Principal.js"
-import { ReinsError } from "../domain/ReinsError.js"
 import * as Throttle from "../identity/Throttle.js"
 import { Messages } from "../sessions/Messages.js"
 import { type Mask, secretMask } from "../sessions/SecretMask.js"
@@ -71,26 +71,26 @@ export class SharedSessions extends Context.Tag("@reins/core/shares/SharedSessio
       return SharedSessions.of({
         session: fn("SharedSessions.session")(function* (visitor) {
           const { mask, session, share } = yield* enter(visitor)
-          return mask(toSharedSession(session, share))
+          return yield* mask(toSharedSession(session, share))
         }),
         messages: fn("SharedSessions.messages")(function* (visitor, page) {
           const { mask, principal, session, share } = yield* enter(visitor)
           const { items, next_cursor } = yield* messages.list(principal, session.id, page)
           const shown = items.filter(isShown).map((message) => toSharedMessage(message, share.includes))
-          return { items: mask(shown), next_cursor }
+          return { items: yield* mask(shown), next_cursor }
         }),
         changesets: fn("SharedSessions.changesets")(function* (visitor, page) {
           const { mask, principal, session, share } = yield* enter(visitor)
           if (!share.includes.includes("changes")) return { items: [], next_cursor: null }
           const found = yield* changesets.list(principal, session.id, { ...page, state: "ready" })
-          return { items: mask(found.items.map(toSharedChangeset)), next_cursor: found.next_cursor }
+          return { items: yield* mask(found.items.map(toSharedChangeset)), next_cursor: found.next_cursor }
         }),
         diff: fn("SharedSessions.diff")(function* (visitor, changesetId) {
           const { mask, principal, session, share } = yield* enter(visitor)
           const changeset = yield* changesets.get(principal, changesetId)
           if (changeset.session_id !== session.id || !share.includes.includes("changes")) return yield* badLink
           const { diff, truncated } = yield* changesets.diff(principal, changeset.id, {})
-          return mask({ diff, truncated })
+          return yield* mask({ diff, truncated })
         }),
         watermark: fn("SharedSessions.watermark")(function* (visitor, after, cutShort = Effect.never) {
           const { session } = yield* enter(visitor)

@@ -1,5 +1,4 @@
 import { HttpApiGroup } from "@effect/platform"
-import { Schema } from "effect"
 import {
   extension,
   idPath,
@@ -10,11 +9,12 @@ import {
   remove,
   SecretAnswer,
   withStatus
-} from "../domain/Endpoint.js"
-import { field } from "../domain/Field.js"
-import { Page } from "../domain/Page.js"
-import { integer, pageFields } from "../domain/Query.js"
-import { Timestamp } from "../domain/Timestamp.js"
+} from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
+import { Page } from "@reins/base/domain/Page"
+import { integer, pageFields } from "@reins/base/domain/Query"
+import { GivenTimestamp } from "@reins/base/domain/Timestamp"
+import { Schema } from "effect"
 import {
   CreatedShare,
   Share,
@@ -30,7 +30,7 @@ export const ShareInput = Schema.Struct({
     optional(Schema.Array(ShareInclude).pipe(Schema.maxItems(ShareInclude.literals.length))),
     "The parts that the link shows beside the conversation and the plans; `changes` when absent."
   ),
-  expires_at: field(optional(Timestamp), "The time from which the link shows nothing; never when absent.")
+  expires_at: field(optional(GivenTimestamp), "The time from which the link shows nothing; never when absent.")
 }).annotations({ identifier: "ShareInput", description: "What a link shows, and how long." })
 export type ShareInput = typeof ShareInput.Type
 

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto"
+import { numberOf } from "@reins/base/base/Release"
 import { Effect } from "effect"
-import { numberOf } from "../base/Release.js"
 import type { Database } from "./Database.js"
 
 /** A thing that all machines of an installation have to agree on. */
-export type Agreement = "installation" | "key_ring" | "local_data_dir" | "min_release"
+export type Agreement = "installation" | "key_ring" | "local_data_dir" | "min_release" | "search_scoped"
 
 /** The value that stands for all machines; undefined before the first of them has said it. */
 export const currentAgreement = (

@@ -1,8 +1,8 @@
+import { fn } from "@reins/base/base/Traced"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import { fromNow, now, type Timestamp } from "@reins/base/domain/Timestamp"
+import { Vault } from "@reins/base/secrets/Vault"
 import { Effect, Option, Redacted } from "effect"
-import { fn } from "../base/Traced.js"
-import { ReinsError } from "../domain/ReinsError.js"
-import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
-import { Vault } from "../secrets/Vault.js"
 import { type AnswerScope, isInTheWay, isVisible, placesOf, storedScope } from "./AnswerPlace.js"
 import { Database } from "./Database.js"
 

@@ -60,6 +60,9 @@ export const budgetTopic = (subjectId: string): string => `budget:${subjectId}`
 /** Rings when something is said to the agent of a turn that runs. */
 export const steeringTopic = (turnId: string): string => `steering:${turnId}`
 
+/** Rings when an account may have lost a right: a login, a key, a membership, a role, or itself. */
+export const accessTopic = (accountId: string): string => `access:${accountId}`
+
 /** Rings when the session has a new event. */
 export const sessionTopic = (sessionId: string): string => `session:${sessionId}`
 

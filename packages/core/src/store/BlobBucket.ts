@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
+import type { BlobAddress } from "@reins/base/base/BlobAddress"
 import { AwsV4Signer } from "aws4fetch"
 import { Effect, Schedule, Stream } from "effect"
-import type { BlobAddress } from "../base/BlobAddress.js"
 import { BlobError, type BlobStore } from "./BlobStore.js"
 
 type BucketAddress = Extract<BlobAddress, { readonly kind: "s3" }>

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto"
+import type { BlobAddress } from "@reins/base/base/BlobAddress"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { once } from "@reins/base/base/Once"
+import { fn } from "@reins/base/base/Traced"
 import { Context, Effect, Layer, Stream } from "effect"
-import type { BlobAddress } from "../base/BlobAddress.js"
-import { CoreConfig } from "../base/CoreConfig.js"
-import { once } from "../base/Once.js"
-import { fn } from "../base/Traced.js"
 import { BlobError, type BlobStore } from "./BlobStore.js"
 import { Database } from "./Database.js"
 

@@ -1,7 +1,7 @@
 import type { SqlClient } from "@effect/sql"
 import type { Fragment } from "@effect/sql/Statement"
+import { fromNow } from "@reins/base/domain/Timestamp"
 import { type Clock, Effect } from "effect"
-import { fromNow } from "../domain/Timestamp.js"
 
 /** A value of `DbClock.after`, for a placeholder of a statement. It means nothing anywhere else. */
 export type Moment = string | number

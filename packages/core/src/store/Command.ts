@@ -1,6 +1,6 @@
+import { traced } from "@reins/base/base/Traced"
+import { isPrincipal } from "@reins/base/domain/Principal"
 import { Effect, Effectable } from "effect"
-import { traced } from "../base/Traced.js"
-import { isPrincipal } from "../domain/Principal.js"
 import type { Commit } from "./Commit.js"
 import type { Authority, Commanded, Oversees, RefusalOf } from "./Oversight.js"
 

@@ -1,5 +1,6 @@
-import { Context, type Effect } from "effect"
-import type { SessionId, WorkspaceId } from "../domain/Ids.js"
+import type { SessionId, WorkspaceId } from "@reins/base/domain/Ids"
+import { Context, Effect } from "effect"
+import { accessTopic } from "./Bell.js"
 
 /** A session that an open commit keeps other writers from, as it stands now. */
 export interface HeldSession {
@@ -22,3 +23,9 @@ export class Commit extends Context.Tag("@reins/core/store/Commit")<
     readonly afterwards: Array<Effect.Effect<void>>
   }
 >() {}
+
+/** Has everybody who holds something open for these accounts ask again for their rights, once the open commit is through. */
+export const ringAccess = (...accountIds: ReadonlyArray<string>): Effect.Effect<void, never, Commit> =>
+  Effect.map(Commit, ({ topics }) => {
+    for (const id of accountIds) topics.add(accessTopic(id))
+  })

@@ -59,7 +59,8 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
     readonly skipLocked: Statement.Fragment
     /**
      * Runs an effect in one transaction, or in the one that is already open. Rolls back when it fails, dies or is interrupted. It is run
-     * again when PostgreSQL went away and the commit did not take place, and dies with `CommitUnknown` when it may have.
+     * again when it has lost a race for its rows, or PostgreSQL went away and the commit did not take place. It dies with `CommitUnknown` when
+     * the commit may have taken place.
      */
     readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
     /**

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs"
+import { fn } from "@reins/base/base/Traced"
 import { Data, Effect, Layer, type Scope } from "effect"
-import { fn } from "../base/Traced.js"
 import { Database } from "./Database.js"
 import { FileLocked, lockFile } from "./FileLock.js"
 import { closeSqlite, openSqlite, type SqliteDatabase } from "./SqliteDriver.js"

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs"
 import { dirname } from "node:path"
-import { makeDirectory } from "../base/MakeDirectory.js"
+import { makeDirectory } from "@reins/base/base/MakeDirectory"
 import { closeSqlite, isSqliteError, openSqlite } from "./SqliteDriver.js"
 
 /** Another process holds the lock. */

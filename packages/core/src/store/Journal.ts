@@ -1,14 +1,13 @@
-import { Cause, Context, Effect, Layer, Option, Schedule } from "effect"
-import { fn } from "../base/Traced.js"
-import type { Actor, NewEvent } from "../domain/Event.js"
-import { EventId, newId, type SessionId } from "../domain/Ids.js"
-import { now, type Timestamp } from "../domain/Timestamp.js"
+import { fn } from "@reins/base/base/Traced"
+import type { Actor, NewEvent } from "@reins/base/domain/Event"
+import { EventId, newId, type SessionId } from "@reins/base/domain/Ids"
+import { now, type Timestamp } from "@reins/base/domain/Timestamp"
+import { Context, Effect, Layer, Option } from "effect"
 import { Bell, sessionTopic, workspaceTopic } from "./Bell.js"
 import { type Commands, commandsOf } from "./Command.js"
 import { Commit, type HeldSession } from "./Commit.js"
 import { Database } from "./Database.js"
-import { failedStatementOf } from "./FailedStatement.js"
-import { Oversight } from "./Oversight.js"
+import { type Oversees, Oversight } from "./Oversight.js"
 import * as SessionLog from "./SessionLog.js"
 import * as WorkspaceLog from "./WorkspaceLog.js"
 
@@ -19,6 +18,8 @@ import * as WorkspaceLog from "./WorkspaceLog.js"
 export class Journal extends Context.Tag("@reins/core/store/Journal")<
   Journal,
   Commands & {
+    /** The policy and the audit of the commands of this journal. */
+    readonly oversight: Oversees
     /**
      * Runs an effect in one transaction, and rings the bell after it. Dies before anything is written when a commit is open already: an
      * effect that belongs to the open one requires `Commit`.
@@ -58,7 +59,6 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
       const oversight = yield* Oversight
       const log = yield* SessionLog.make
       const workspaceLog = yield* WorkspaceLog.make
-      const mayLoseRace = db.dialect === "pg"
 
       const commit = <A, E, R>(inside: Effect.Effect<A, E, R>) =>
         Effect.withFiberRuntime<A, E, Exclude<R, Commit>>((fiber) => {
@@ -70,9 +70,7 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
               return Effect.map(Effect.provideService(inside, Commit, open), (result) => ({ result, open }))
             })
           )
-          return Effect.flatMap(mayLoseRace ? retryLostRace(attempt) : attempt, ({ open, result }) =>
-            Effect.as(follow(open), result)
-          )
+          return Effect.flatMap(attempt, ({ open, result }) => Effect.as(follow(open), result))
         })
       const follow = Effect.fnUntraced(function* ({ afterwards, topics }: Commit["Type"]) {
         for (const topic of topics) yield* bell.ring(topic)
@@ -97,6 +95,7 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
       })
 
       return Journal.of({
+        oversight,
         commit,
         ...commandsOf(commit, oversight),
         ringAfterCommit: (topic) => Effect.map(Commit, ({ topics }) => void topics.add(topic)),
@@ -172,13 +171,3 @@ const rowsOf = Effect.fnUntraced(function* (
   }
   return rows
 })
-
-/** PostgreSQL ends one of two transactions that wait for each other (40P01) or cannot be ordered (40001): it is run again. */
-const retryLostRace = <A, E, R>(attempt: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.retry(Effect.sandbox(attempt), {
-    while: lostRace,
-    schedule: Schedule.intersect(Schedule.jittered(Schedule.exponential("5 millis")), Schedule.recurs(8))
-  }).pipe(Effect.unsandbox)
-
-const lostRace = (cause: Cause.Cause<unknown>): boolean =>
-  ["40P01", "40001"].includes(failedStatementOf(Option.getOrUndefined(Cause.dieOption(cause)))?.code ?? "")

@@ -1,6 +1,6 @@
+import type { Page, PageRequest } from "@reins/base/domain/Page"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Effect } from "effect"
-import type { Page, PageRequest } from "../domain/Page.js"
-import { ReinsError } from "../domain/ReinsError.js"
 
 /**
  * Pages of a list by the key of their last item, so that a page stays the same when items are added or removed before it. The
@@ -44,7 +44,13 @@ export const descending = (
 export const ascending = (
   request: PageRequest
 ): Effect.Effect<{ readonly after: number; readonly limit: number }, ReinsError<"invalid_cursor">> =>
-  Effect.map(decodeOrdinal(request.cursor), (key) => ({ after: key ?? 0, limit: pageLimit(request) }))
+  Effect.map(byOrdinal(request), ({ key, limit }) => ({ after: key ?? 0, limit }))
+
+/** Bounds a page of a list by ordinal in either order. The query selects `limit + 1` rows beyond the key; from the beginning without one. */
+export const byOrdinal = (
+  request: PageRequest
+): Effect.Effect<{ readonly key: number | undefined; readonly limit: number }, ReinsError<"invalid_cursor">> =>
+  Effect.map(decodeOrdinal(request.cursor), (key) => ({ key, limit: pageLimit(request) }))
 
 /** The page of at most `limit` rows, with the cursor of the next one when the query gave back more. */
 export const page = <Row>(rows: ReadonlyArray<Row>, limit: number, keyOf: (row: Row) => string | number): Page<Row> => {
@@ -65,7 +71,7 @@ const format = "1:"
 const wellFormed = /^1:[\w-]+$/
 
 /** The largest value of an integer column. */
-const maxOrdinal = 2 ** 31 - 1
+export const maxOrdinal = 2 ** 31 - 1
 
 const encode = (key: string): string => Buffer.from(`${format}${key}`, "utf8").toString("base64url")
 

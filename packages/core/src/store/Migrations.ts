@@ -1,6 +1,6 @@
 import { Migrator, SqlClient, type SqlError } from "@effect/sql"
+import { isOlder, release } from "@reins/base/base/Release"
 import { Cause, Data, Effect, Schedule, type Scope } from "effect"
-import { isOlder, release } from "../base/Release.js"
 import { failedStatementOf } from "./FailedStatement.js"
 import { minRelease, raise, type Step } from "./Step.js"
 import { steps } from "./Steps.js"
@@ -217,6 +217,8 @@ const schemaLock = 0x736368656d61
  */
 const oneByOne = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  // The steps that another process has taken meanwhile would be out of sight of a stricter level.
+  yield* sql`set transaction isolation level read committed`
   yield* sql`select pg_advisory_xact_lock(${sql.literal(String(schemaLock))})`
   yield* sql`set local lock_timeout = '1s'`
   yield* sql`create table if not exists ${sql(table)} (migration_id integer primary key,

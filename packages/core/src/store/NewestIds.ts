@@ -1,5 +1,5 @@
+import { ascendFrom } from "@reins/base/domain/Ids"
 import { Effect, Layer } from "effect"
-import { ascendFrom } from "../domain/Ids.js"
 import { Database } from "./Database.js"
 
 /**

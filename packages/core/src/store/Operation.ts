@@ -1,9 +1,9 @@
 import type { HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
+import type { OperationErrors } from "@reins/base/domain/OperationErrors"
+import type { Principal } from "@reins/base/domain/Principal"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import type { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import type { Effect } from "effect"
-import type { OperationErrors } from "../domain/OperationErrors.js"
-import type { Principal } from "../domain/Principal.js"
-import type { ReinsError } from "../domain/ReinsError.js"
-import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { Command } from "./Command.js"
 
 // An operation is the work of an endpoint, without the way in which it is asked. HTTP is one door to it. A program that embeds the core needs none.

@@ -1,6 +1,6 @@
+import type { Caller, Operator, Stranger } from "@reins/base/domain/Principal"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
 import { Context, Effect } from "effect"
-import type { Caller, Operator, Stranger } from "../domain/Principal.js"
-import type { ReinsError } from "../domain/ReinsError.js"
 import type { Commit } from "./Commit.js"
 
 /** The resource that a command is about. One that makes a resource is about the one that it is made in. */

@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from "node:crypto"
 import type { SqlClient } from "@effect/sql"
+import { limited } from "@reins/base/base/Limited"
+import { release } from "@reins/base/base/Release"
 import { Data, Effect, Redacted, Schedule } from "effect"
 import pg from "pg"
-import { limited } from "../base/Limited.js"
-import { release } from "../base/Release.js"
 import { Bell, jobsTopic } from "./Bell.js"
 import { failedStatementOf } from "./FailedStatement.js"
 

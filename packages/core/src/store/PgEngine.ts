@@ -3,6 +3,7 @@ import type pg from "pg"
 import { onceItIsFree } from "./BusyDatabase.js"
 import type { Engine } from "./Database.js"
 import { isConnectionLost, onceItIsBack } from "./LostConnection.js"
+import { retryLostRace } from "./LostRace.js"
 import { PgBatch } from "./PgBatch.js"
 import { isForgotten, PgStatements } from "./PgStatements.js"
 import { idleLimit, PgTransaction } from "./PgTransaction.js"
@@ -40,7 +41,9 @@ export const make = (pool: pg.Pool, idleInTransactionMs: number): Engine => {
     )
 
   const outside = <Row extends object>(query: Query<Row>) =>
-    onceItIsFree(isReadOnly(query) ? patiently(alone(query)) : unlessForgotten(alone(query)))
+    onceItIsFree(
+      isReadOnly(query) ? patiently(retryLostRace(alone(query))) : unlessForgotten(retryLostRace(alone(query)))
+    )
 
   const outermost = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.uninterruptibleMask((restore) =>
@@ -67,7 +70,7 @@ export const make = (pool: pg.Pool, idleInTransactionMs: number): Engine => {
     run,
     runLast: run,
     transaction: (effect) =>
-      whereItStands((open) => (open ? open.nest(effect) : onceItIsFree(patiently(outermost(effect))))),
+      whereItStands((open) => (open ? open.nest(effect) : onceItIsFree(patiently(retryLostRace(outermost(effect)))))),
     breakSilent: (silentMs) => Effect.sync(() => statements.breakSilent(silentMs))
   }
 }

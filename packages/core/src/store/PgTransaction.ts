@@ -8,7 +8,8 @@ import type { PreparedText, Query } from "./Query.js"
 
 /** A statement of the transaction itself. The server keeps it prepared like any other. */
 const control = (text: string): PreparedText => ({ text, isRead: false })
-const begin = control("begin")
+/** Commands lock what they change and read it anew, so they ask for no stricter level, whatever that of the database is. */
+const begin = control("begin isolation level read committed")
 const commit = control("commit")
 const rollback = control("rollback")
 

@@ -1,8 +1,8 @@
 import { SqlClient } from "@effect/sql"
 import { PgClient } from "@effect/sql-pg"
+import { limited } from "@reins/base/base/Limited"
 import { Data, Effect, Layer, Redacted } from "effect"
 import pg from "pg"
-import { limited } from "../base/Limited.js"
 import { Bell } from "./Bell.js"
 import { processClock, serverClock } from "./Clock.js"
 import { Database } from "./Database.js"
@@ -13,6 +13,7 @@ import { nodesAtWork } from "./PgAtWork.js"
 import * as PgBell from "./PgBell.js"
 import * as PgClock from "./PgClock.js"
 import * as PgEngine from "./PgEngine.js"
+import { namesSeveralHosts, severalHosts } from "./PgHosts.js"
 
 export { nodesAtWork as atWork }
 
@@ -82,6 +83,8 @@ const database = <E>(
   const { clock, connections, idleInTransactionMs } = { ...defaults, ...options }
   return Layer.unwrapScoped(
     Effect.gen(function* () {
+      if (namesSeveralHosts(Redacted.value(url)))
+        return yield* new DatabaseUnreachable({ code: "several_hosts", reason: severalHosts })
       const pool = yield* connect(url, connections)
       const serverTime = yield* Effect.timeoutFail(PgClock.make(pool, unreachable), {
         duration: "5 seconds",

@@ -1,5 +1,5 @@
+import { oneByOne, onTopOf } from "@reins/base/base/Layered"
 import { Effect } from "effect"
-import { oneByOne, onTopOf } from "../base/Layered.js"
 import { Idempotency } from "./Idempotency.js"
 import { Journal } from "./Journal.js"
 import { Readiness } from "./Readiness.js"

@@ -1,5 +1,5 @@
+import type { SealedRecord } from "@reins/base/secrets/SealedRecords"
 import type { Effect } from "effect"
-import type { SealedRecord } from "../secrets/SealedRecords.js"
 import type { Database } from "./Database.js"
 
 /** Reads the sealed values of some tables, which have to be sealed anew before their key goes. */

@@ -1,14 +1,15 @@
 import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { once } from "@reins/base/base/Once"
+import { makePrivateDirectory } from "@reins/base/base/PrivateDirectory"
 import { Data, Effect, Layer } from "effect"
-import { once } from "../base/Once.js"
-import { makePrivateDirectory } from "../base/PrivateDirectory.js"
 import { Database } from "./Database.js"
 import * as DatabaseFile from "./DatabaseFile.js"
 import { databaseFile, restoreMarker, serverLock } from "./DataDirectory.js"
+import { copyEmptyDatabase, makeEmptyDatabase } from "./EmptyDatabase.js"
 import { isHeldHere } from "./FileLock.js"
-import { type MigrationRefused, migrate, migrateBeside, type Others } from "./Migrations.js"
+import { type MigrationRefused, migrateBeside, type Others } from "./Migrations.js"
 import * as SqliteEngine from "./SqliteEngine.js"
 import { describeFault, storageFaultOf } from "./StorageFault.js"
 
@@ -44,12 +45,15 @@ const busyMs = 2000
 export const layer = (dataDir: string) =>
   Layer.scoped(
     Database,
-    Effect.suspend(() =>
-      SqliteEngine.openEngine(
-        { file: databaseFile(dataDir), synchronous: "full", busyMs },
+    Effect.suspend(() => {
+      const file = databaseFile(dataDir)
+      // One process at a time holds the lock.
+      if (isHeldHere(serverLock(dataDir))) copyEmptyDatabase(file)
+      return SqliteEngine.openEngine(
+        { file, synchronous: "full", busyMs },
         migrateBeside({ others: serverAtWork(dataDir) })
       )
-    )
+    })
   ).pipe(
     Layer.catchAllCause((cause): Layer.Layer<Database, MigrationRefused | DataDirectoryUnusable> => {
       const fault = storageFaultOf(cause)
@@ -113,7 +117,7 @@ const freshFile = Effect.runSync(
   once(
     Effect.gen(function* () {
       const file = join(yield* temporaryDirectory, "reins.db")
-      yield* Effect.scoped(SqliteEngine.openEngine({ file, synchronous: "off", busyMs }, Effect.orDie(migrate)))
+      yield* Effect.scoped(makeEmptyDatabase(file))
       return readFileSync(file)
     }).pipe(Effect.scoped)
   )

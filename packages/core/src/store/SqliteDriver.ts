@@ -1,6 +1,6 @@
 import { createRequire } from "node:module"
+import { hostRefusal } from "@reins/base/base/HostRefusal"
 import type Driver from "better-sqlite3"
-import { hostRefusal } from "../base/HostRefusal.js"
 
 /** An open SQLite file. */
 export type SqliteDatabase = Driver.Database

@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
+import { isOlder } from "@reins/base/base/Release"
 import { Effect } from "effect"
-import { isOlder } from "../base/Release.js"
 
 /**
  * The change that a step makes of the schema. It is whole or not there: a step is a transaction of its own, and those of a new database are one

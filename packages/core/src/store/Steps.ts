@@ -2,27 +2,28 @@ import { Effect } from "effect"
 import { byDialect, expand, original, type Step, statements } from "./Step.js"
 import { access } from "./schema/access.js"
 import { artifacts } from "./schema/artifacts.js"
-import { automations } from "./schema/automations.js"
+import { automationSweeps, automations } from "./schema/automations.js"
 import { budgets } from "./schema/budgets.js"
 import { care, careFollows } from "./schema/care.js"
-import { changes, requestActs } from "./schema/changes.js"
+import { catalog } from "./schema/catalog.js"
+import { changes, checkIdentities, hiddenFiles, officialReviews, requestActs } from "./schema/changes.js"
 import { connections } from "./schema/connections.js"
 import { delegations } from "./schema/delegations.js"
 import { deletion } from "./schema/deletion.js"
 import { events } from "./schema/events.js"
-import { hooks } from "./schema/hooks.js"
-import { identity } from "./schema/identity.js"
+import { hooks, hookTold } from "./schema/hooks.js"
+import { identity, identitySweeps } from "./schema/identity.js"
 import { jobs } from "./schema/jobs.js"
-import { oauth } from "./schema/oauth.js"
+import { askedScopes, oauth, oauthSweeps } from "./schema/oauth.js"
 import { placement, requestCredit } from "./schema/placement.js"
 import { projects } from "./schema/projects.js"
 import { push } from "./schema/push.js"
-import { search, sessions } from "./schema/sessions.js"
+import { search, sessions, turnAskers } from "./schema/sessions.js"
 import { shares } from "./schema/shares.js"
 import { blobs, store } from "./schema/store.js"
 import { tools } from "./schema/tools.js"
 import { webhooks } from "./schema/webhooks.js"
-import { worktrees } from "./schema/worktrees.js"
+import { gitConnections, worktrees } from "./schema/worktrees.js"
 
 /**
  * The steps of the schema in their order, by number and name. The first release has one for each room, after those that its tables refer to. A new
@@ -56,5 +57,13 @@ export const steps: Readonly<Record<string, Step>> = {
   "0022_care": original(statements(care)),
   "0023_oauth": original(statements(oauth)),
   "0024_request_acts": expand(statements(requestActs)),
-  "0025_care_follows": expand(statements(careFollows))
+  "0025_care_follows": expand(statements(careFollows)),
+  "0026_asked_scopes": expand(statements(askedScopes)),
+  "0027_hidden_files": expand(statements(hiddenFiles)),
+  "0028_turn_askers": expand(statements(turnAskers)),
+  "0029_sweeps": expand(statements([...identitySweeps, ...oauthSweeps, ...automationSweeps])),
+  "0030_check_identities": expand(statements(checkIdentities)),
+  "0031_official_reviews": expand(statements(officialReviews)),
+  "0032_hook_told": expand(statements(hookTold)),
+  "0033_git_connections": expand(statements([...catalog, ...gitConnections]))
 }

@@ -1,5 +1,5 @@
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Cause, Chunk } from "effect"
-import { ReinsError } from "../domain/ReinsError.js"
 import { isBusy } from "./BusyDatabase.js"
 import { CommitUnknown, isConnectionLost } from "./LostConnection.js"
 

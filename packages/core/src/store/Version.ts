@@ -1,5 +1,5 @@
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Effect } from "effect"
-import { ReinsError } from "../domain/ReinsError.js"
 
 /** Fails with `version_conflict` when the caller expected another version than the stored one. */
 export const expectVersion = (

@@ -1,9 +1,9 @@
+import type { Actor } from "@reins/base/domain/Event"
+import { AccountId, ApiKeyId } from "@reins/base/domain/Ids"
+import type { TurnPrincipal } from "@reins/base/domain/Principal"
 import { Effect } from "effect"
 import { Access } from "../access/Access.js"
-import { AccountId, ApiKeyId } from "../domain/Ids.js"
-import type { TurnPrincipal } from "../domain/Principal.js"
 import { ApiKeyStore } from "../identity/ApiKeyStore.js"
-import type { Message } from "../sessions/Message.js"
 import { MessageStore } from "../sessions/messages/MessageStore.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -22,7 +22,7 @@ interface Acting {
 const longestChain = 100
 
 /**
- * Finds the account that the agent of a turn acts for: the one that sent the message of the turn. A message of an agent counts for the turn that
+ * Finds the account that the agent of a turn acts for: the one that sent the message of the turn, or has it tried again. A message of an agent counts for the turn that
  * delegated. A message of the service counts for the turn before it.
  */
 export const turnPrincipal = Effect.gen(function* () {
@@ -56,9 +56,11 @@ export const turnPrincipal = Effect.gen(function* () {
   const actingIn = Effect.fnUntraced(function* (turn: Turn) {
     let asked: Turn | undefined = turn
     for (let left = longestChain; asked !== undefined && left > 0; left--) {
-      const message: Message | undefined = yield* messages.find(asked.message_id)
-      if (message === undefined) return undefined
-      const { id, kind }: Message["author"] = message.author
+      const asker: Actor | undefined = yield* turns.askerOf(asked.id)
+      const author: (Pick<Actor, "id"> & { readonly kind: string }) | undefined =
+        asker ?? (yield* messages.find(asked.message_id))?.author
+      if (author === undefined) return undefined
+      const { id, kind }: NonNullable<typeof author> = author
       if (kind === "account") return { accountId: AccountId.make(id), keyId: null }
       if (kind === "api_key") return yield* holderOf(id)
       asked = yield* behind(asked, kind)
@@ -87,13 +89,13 @@ export const turnPrincipal = Effect.gen(function* () {
 
 /**
  * Gives the function that says if the agent of a turn may still act. It asks for the account as a request does. A revoked or expired key, a
- * disabled account and a lost membership end the right.
+ * disabled account, a lost membership and the role of a viewer end the right.
  */
 export const makeMayCall = Effect.gen(function* () {
   const access = yield* Access
   const keys = yield* ApiKeyStore
   return Effect.fnUntraced(function* (principal: TurnPrincipal) {
     if (!(yield* keys.mayActFor(principal.accountId, principal.via.keyId))) return false
-    return yield* Effect.isSuccess(access.read(principal, principal.workspaceId))
+    return yield* Effect.isSuccess(access.writeWithin(principal, principal.workspaceId, [principal.via.sessionId]))
   })
 })

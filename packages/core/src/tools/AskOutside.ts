@@ -1,6 +1,6 @@
+import { failpoint } from "@reins/base/base/Failpoint"
 import { Effect } from "effect"
 import { actorOf } from "../access/Access.js"
-import { failpoint } from "../base/Failpoint.js"
 import { InteractionStore } from "../sessions/questions/InteractionStore.js"
 import { type KeptCall, ToolCallStore } from "../sessions/questions/ToolCallStore.js"
 import { Journal } from "../store/Journal.js"

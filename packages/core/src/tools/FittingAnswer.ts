@@ -1,9 +1,9 @@
 import { hash } from "node:crypto"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { cutEnd, cutText } from "@reins/base/base/CutText"
+import type { SessionId } from "@reins/base/domain/Ids"
+import { Bench } from "@reins/machine/bench/Bench"
 import { Effect } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
-import { cutEnd, cutText } from "../base/CutText.js"
-import { Bench } from "../bench/Bench.js"
-import type { SessionId } from "../domain/Ids.js"
 
 /**
  * Gives the function that makes an answer as short as a model may get, with its middle left out. The agent gets a file with the whole below its home,

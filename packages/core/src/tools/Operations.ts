@@ -1,5 +1,5 @@
+import { notFound } from "@reins/base/domain/ReinsError"
 import { Effect } from "effect"
-import { notFound } from "../domain/ReinsError.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { TurnStore } from "../sessions/turns/TurnStore.js"
 import type { Operations } from "../store/Operation.js"

@@ -1,4 +1,4 @@
-import type { ToolAnswer } from "../relay/mcp/ToolOffer.js"
+import type { ToolAnswer } from "@reins/machine/relay/mcp/ToolOffer"
 
 /**
  * An answer that always has words, for models and pages that read words alone. They tell what an answer without a text has. An agent that takes no

@@ -1,4 +1,4 @@
-import { oneByOne, onTopOf } from "../base/Layered.js"
+import { oneByOne, onTopOf } from "@reins/base/base/Layered"
 import * as AskUser from "./AskUser.js"
 import { CallLedger } from "./CallLedger.js"
 import * as FunctionTools from "./FunctionTools.js"

@@ -1,8 +1,8 @@
+import type { TurnPrincipal } from "@reins/base/domain/Principal"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
+import type { OfferedTool, ToolImage } from "@reins/machine/relay/mcp/ToolOffer"
 import { Data, Effect, JSONSchema, ParseResult, Schema } from "effect"
-import type { TurnPrincipal } from "../domain/Principal.js"
-import { ReinsError } from "../domain/ReinsError.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
-import type { OfferedTool, ToolImage } from "../relay/mcp/ToolOffer.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import type { Turn } from "../sessions/Turn.js"
 
@@ -48,6 +48,8 @@ export interface HostedTool {
   readonly offered: OfferedTool
   /** The server that has it; that of the service where it is absent. */
   readonly server?: string
+  /** The name that its server has for it. Agents are offered it by another one where that is none that gateways take. */
+  readonly ownName?: string
   /** True for a tool that no choice of tools leaves out. */
   readonly isAlwaysOffered?: boolean
   /** True for a tool that others answer. Its call goes on when the agent withdraws it, and the same call again takes its answer. */

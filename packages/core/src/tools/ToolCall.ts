@@ -1,7 +1,7 @@
+import { field } from "@reins/base/domain/Field"
+import { SessionId, ToolCallId, TurnId } from "@reins/base/domain/Ids"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { SessionId, ToolCallId, TurnId } from "../domain/Ids.js"
-import { Timestamp } from "../domain/Timestamp.js"
 
 export const ToolCallState = Schema.Literal(
   "running",
@@ -20,7 +20,7 @@ export const ToolCallRecord = Schema.Struct({
   session_id: field(SessionId, "The session whose agent called."),
   turn_id: field(TurnId, "The turn that the agent worked on."),
   server: field(Schema.String, "The server of the tool; `reins` for the tools of the service."),
-  tool: field(Schema.String, "The name of the tool."),
+  tool: field(Schema.String, "The name that the server has for the tool."),
   call_id: field(Schema.String, "The agent's own id of the call."),
   key: field(
     Schema.NullOr(Schema.String),

@@ -1,8 +1,8 @@
 import { HttpApiGroup } from "@effect/platform"
+import { extension, idPath, read } from "@reins/base/domain/Endpoint"
+import { Page } from "@reins/base/domain/Page"
+import { pageFields } from "@reins/base/domain/Query"
 import { Schema } from "effect"
-import { extension, idPath, read } from "../domain/Endpoint.js"
-import { Page } from "../domain/Page.js"
-import { pageFields } from "../domain/Query.js"
 import { ToolCallRecord } from "./ToolCall.js"
 
 export class ToolCallsApi extends HttpApiGroup.make("toolCalls")

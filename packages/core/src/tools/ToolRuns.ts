@@ -1,12 +1,12 @@
+import { canonicalJson } from "@reins/base/base/CanonicalJson"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import type { CoreLimits } from "@reins/base/base/CoreLimits"
+import { failpoint } from "@reins/base/base/Failpoint"
+import { once } from "@reins/base/base/Once"
+import { fn } from "@reins/base/base/Traced"
+import { Manifests } from "@reins/machine/harness/Manifests"
+import type { CallTool, OfferedCall, ToolAnswer } from "@reins/machine/relay/mcp/ToolOffer"
 import { Context, Effect, Exit, Fiber, Layer, Option, type Scope } from "effect"
-import { canonicalJson } from "../base/CanonicalJson.js"
-import { CoreConfig } from "../base/CoreConfig.js"
-import type { CoreLimits } from "../base/CoreLimits.js"
-import { failpoint } from "../base/Failpoint.js"
-import { once } from "../base/Once.js"
-import { fn } from "../base/Traced.js"
-import { Manifests } from "../harness/Manifests.js"
-import type { CallTool, OfferedCall, ToolAnswer } from "../relay/mcp/ToolOffer.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import type { Turn } from "../sessions/Turn.js"
 import { TurnStore } from "../sessions/turns/TurnStore.js"
@@ -56,7 +56,7 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
         { patienceMs, takesImages }: CallerManners
       ) {
         const key = tool.keyOf(turn, call.input)
-        const id = yield* ledger.open(turn.turn, call, key)
+        const id = yield* ledger.open(turn.turn, { ...call, tool: tool.ownName ?? call.tool }, key)
         yield* failpoint("tool.called")
         const { answer: whole, state } = yield* tool
           .run(turn, call.input, { callId: call.call_id, key, patienceMs })

@@ -1,10 +1,11 @@
+import type { TurnId } from "@reins/base/domain/Ids"
+import { Manifests } from "@reins/machine/harness/Manifests"
+import type { OfferedTool, ToolOffer } from "@reins/machine/relay/mcp/ToolOffer"
 import { Context, Effect, Layer } from "effect"
-import type { TurnId } from "../domain/Ids.js"
-import { Manifests } from "../harness/Manifests.js"
 import { Projects } from "../projects/Projects.js"
-import type { OfferedTool, ToolOffer } from "../relay/mcp/ToolOffer.js"
 import { OfferedTools } from "../sessions/functions/OfferedTools.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
+import { modelSchema } from "./ModelSchema.js"
 import type { HostedTool } from "./Tool.js"
 
 /** The name of the server that has the tools of the service. No other server may have it. */
@@ -29,8 +30,11 @@ export const awaitCall: OfferedTool = {
 
 /** Somebody who has tools for agents. */
 export interface ToolSource {
-  /** The tools for the agent of a session. The list is that of an agent's start, so it holds no more than the session tells. */
-  readonly toolsOf: (session: SessionRow) => Effect.Effect<ReadonlyArray<HostedTool>>
+  /**
+   * The tools for the agent of a session. The list is that of an agent's start, so it holds no more than the session tells. `isOffer` is true where an
+   * agent is going to be told of them, and false where one of them is called.
+   */
+  readonly toolsOf: (session: SessionRow, isOffer: boolean) => Effect.Effect<ReadonlyArray<HostedTool>>
   /** The turn for which a session works that nobody wrote to by himself; undefined where the source knows of none. */
   readonly delegatingTurnOf?: (session: SessionRow) => Effect.Effect<TurnId | undefined>
 }
@@ -61,7 +65,7 @@ export class ToolSources extends Context.Tag("@reins/core/tools/ToolSources")<
           capabilities.tool_calls === "supported" ? tools : undefined
         )
 
-      const toolsOf = Effect.fnUntraced(function* (session: SessionRow) {
+      const toolsOf = Effect.fnUntraced(function* (session: SessionRow, isOffer: boolean) {
         const found = new Map<string, HostedTool>()
         if ((yield* mannersOf(session)) === undefined) return found
         const chosen = yield* offered.find(session.id, null)
@@ -69,19 +73,21 @@ export class ToolSources extends Context.Tag("@reins/core/tools/ToolSources")<
         const isOffered = ({ isAlwaysOffered, offered: { name }, server }: HostedTool) =>
           own === undefined || server !== undefined || isAlwaysOffered === true || own.some((each) => each === name)
         for (const source of sources)
-          for (const tool of yield* source.toolsOf(session))
+          for (const tool of yield* source.toolsOf(session, isOffer))
             if (isOffered(tool)) found.set(toolKey(tool.server ?? ownServer, tool.offered.name), tool)
         return found
       })
 
       return ToolSources.of({
         register: (source) => Effect.sync(() => void sources.push(source)),
-        toolsOf,
+        toolsOf: (session) => toolsOf(session, false),
         offerOf: Effect.fnUntraced(function* (session) {
-          const tools = [...(yield* toolsOf(session)).values()]
+          const tools = [...(yield* toolsOf(session, true)).values()]
           if (tools.length === 0) return undefined
           const ofServer = (wanted: string) =>
-            tools.flatMap(({ offered, server = ownServer }) => (server === wanted ? [offered] : []))
+            tools.flatMap(({ offered, server = ownServer }) =>
+              server === wanted ? [{ ...offered, input_schema: modelSchema(offered.input_schema) }] : []
+            )
           const others = new Set(tools.flatMap(({ server }) => server ?? []))
           const needs = (yield* mannersOf(session))?.needs ?? []
           const offer: ToolOffer = {

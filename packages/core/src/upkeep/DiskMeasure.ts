@@ -1,5 +1,5 @@
+import { CoreConfig } from "@reins/base/base/CoreConfig"
 import { Effect, Layer } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
 import * as Loop from "../store/Loop.js"
 
 /** Keeps what the quotas on disk are measured by. It does nothing where there is no such quota. */

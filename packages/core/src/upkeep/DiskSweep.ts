@@ -1,5 +1,5 @@
+import { Bench } from "@reins/machine/bench/Bench"
 import { Effect } from "effect"
-import { Bench } from "../bench/Bench.js"
 import { Quotas } from "../sessions/Quotas.js"
 
 /** The most sessions that one sweep measures. */

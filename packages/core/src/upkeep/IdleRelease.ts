@@ -1,6 +1,6 @@
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { fromNow } from "@reins/base/domain/Timestamp"
 import { Effect, Layer } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
-import { fromNow } from "../domain/Timestamp.js"
 import { releaseIdleExecutors } from "../execution/IdleExecutors.js"
 import * as Loop from "../store/Loop.js"
 

@@ -1,6 +1,6 @@
+import type { WebhookEndpointId } from "@reins/base/domain/Ids"
+import { fromNow, now, type Timestamp, toMillis } from "@reins/base/domain/Timestamp"
 import { Context, Effect, Layer } from "effect"
-import type { WebhookEndpointId } from "../domain/Ids.js"
-import { fromNow, now, type Timestamp, toMillis } from "../domain/Timestamp.js"
 import { HoldLost } from "../events/FollowerStore.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"

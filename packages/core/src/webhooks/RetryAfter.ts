@@ -1,4 +1,4 @@
-import type { OutboundAnswer } from "../outbound/Outbound.js"
+import type { OutboundAnswer } from "@reins/machine/outbound/Outbound"
 
 /** The longest time for which an endpoint can ask to be left alone: the longest wait between two attempts. */
 export const longestPauseMs = 24 * 60 * 60 * 1000

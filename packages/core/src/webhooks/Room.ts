@@ -1,5 +1,5 @@
+import { oneByOne, onTopOf } from "@reins/base/base/Layered"
 import { Effect } from "effect"
-import { oneByOne, onTopOf } from "../base/Layered.js"
 import { couriers } from "./Couriers.js"
 import { DeliveryQueue } from "./DeliveryQueue.js"
 import * as operations from "./Operations.js"

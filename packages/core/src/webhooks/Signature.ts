@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto"
+import { cutText } from "@reins/base/base/CutText"
 import { Redacted } from "effect"
-import { cutText } from "../base/CutText.js"
 
 const prefix = "whsec_"
 

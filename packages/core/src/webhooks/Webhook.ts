@@ -1,9 +1,16 @@
+import { field } from "@reins/base/domain/Field"
+import {
+  EventId,
+  ProjectId,
+  SessionId,
+  WebhookDeliveryId,
+  WebhookEndpointId,
+  WorkspaceId
+} from "@reins/base/domain/Ids"
+import { installed } from "@reins/base/domain/Installed"
+import { Timestamp } from "@reins/base/domain/Timestamp"
+import { WebUrl } from "@reins/base/domain/WebUrl"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { EventId, ProjectId, SessionId, WebhookDeliveryId, WebhookEndpointId, WorkspaceId } from "../domain/Ids.js"
-import { installed } from "../domain/Installed.js"
-import { Timestamp } from "../domain/Timestamp.js"
-import { WebUrl } from "../domain/WebUrl.js"
 
 /** The events that an endpoint wants. Null for every type of the stream of a workspace. */
 export const WebhookTypes = Schema.NullOr(Schema.NonEmptyArray(installed("webhook_types")).pipe(Schema.maxItems(100)))

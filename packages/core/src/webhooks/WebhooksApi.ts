@@ -1,12 +1,22 @@
 import { HttpApiGroup } from "@effect/platform"
+import {
+  extension,
+  idPath,
+  optional,
+  patch,
+  post,
+  read,
+  remove,
+  SecretAnswer,
+  withStatus
+} from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
+import { ProjectId } from "@reins/base/domain/Ids"
+import { Page } from "@reins/base/domain/Page"
+import { pageFields } from "@reins/base/domain/Query"
+import { GivenTimestamp } from "@reins/base/domain/Timestamp"
+import { WebUrl } from "@reins/base/domain/WebUrl"
 import { Schema } from "effect"
-import { extension, idPath, optional, patch, post, read, remove, SecretAnswer, withStatus } from "../domain/Endpoint.js"
-import { field } from "../domain/Field.js"
-import { ProjectId } from "../domain/Ids.js"
-import { Page } from "../domain/Page.js"
-import { pageFields } from "../domain/Query.js"
-import { Timestamp } from "../domain/Timestamp.js"
-import { WebUrl } from "../domain/WebUrl.js"
 import {
   AttemptedWebhookDelivery,
   WebhookDelivery,
@@ -69,10 +79,13 @@ export type SecretRotationInput = typeof SecretRotationInput.Type
 
 export const WebhookRetryInput = Schema.Struct({
   since: field(
-    Timestamp,
+    GivenTimestamp,
     "Only deliveries that were made at this time or later. They are kept for 30 days after their end."
   ),
-  until: field(optional(Timestamp), "Only deliveries that were made before this time; all since then when absent."),
+  until: field(
+    optional(GivenTimestamp),
+    "Only deliveries that were made before this time; all since then when absent."
+  ),
   state: field(
     optional(Schema.Literal("failed", "succeeded")),
     "Only deliveries that ended like this: `failed` when absent; `succeeded` for a receiver that has lost what it was sent."

@@ -1,9 +1,9 @@
+import { eventKinds, type PayloadsOf } from "@reins/base/domain/Event"
+import { field } from "@reins/base/domain/Field"
+import { LeaseId, SnapshotId, TurnId } from "@reins/base/domain/Ids"
+import { RepositoryFilter } from "@reins/base/domain/RepositoryFilter"
+import { SetupPayload, SetupStepPayload } from "@reins/machine/bench/setup/SetupReport"
 import { Schema } from "effect"
-import { SetupPayload, SetupStepPayload } from "../bench/setup/SetupReport.js"
-import { eventKinds, type PayloadsOf } from "../domain/Event.js"
-import { field } from "../domain/Field.js"
-import { LeaseId, SnapshotId, TurnId } from "../domain/Ids.js"
-import { RepositoryFilter } from "../domain/RepositoryFilter.js"
 
 const ExecutorPayload = Schema.Struct({
   lease_id: field(LeaseId, "The lease that began, moved or ended."),
@@ -68,6 +68,6 @@ export const worktreeEvents = eventKinds({
   }
 })
 
-declare module "../domain/Event.js" {
+declare module "@reins/base/domain/Event" {
   interface EventPayloads extends PayloadsOf<typeof worktreeEvents> {}
 }

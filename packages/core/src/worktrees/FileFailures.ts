@@ -1,8 +1,8 @@
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
+import type { FileDigestMismatch, FileError } from "@reins/machine/files/Files"
+import type { PathRefused } from "@reins/machine/files/WorkspacePath"
 import { ParseResult, Schema } from "effect"
-import { ReinsError } from "../domain/ReinsError.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
-import type { FileDigestMismatch, FileError } from "../files/Files.js"
-import type { PathRefused } from "../files/WorkspacePath.js"
 import { storageError } from "../store/StorageFault.js"
 
 /** The failures of a request for a file of a workspace. */

@@ -1,7 +1,7 @@
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import type { SnapshotError } from "@reins/machine/bench/snapshots/TreeSnapshots"
+import type { GitError } from "@reins/machine/git/GitError"
 import { Effect } from "effect"
-import type { SnapshotError } from "../bench/snapshots/TreeSnapshots.js"
-import { ReinsError } from "../domain/ReinsError.js"
-import type { GitError } from "../git/GitError.js"
 import { notOpen } from "../sessions/Refusals.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 

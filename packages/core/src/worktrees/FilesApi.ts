@@ -1,7 +1,7 @@
 import { HttpApiGroup } from "@effect/platform"
+import { idPath, NeedsMachine, optional, post, read, TakesFile } from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
 import { Schema } from "effect"
-import { idPath, NeedsMachine, optional, post, read, TakesFile } from "../domain/Endpoint.js"
-import { field } from "../domain/Field.js"
 import { FileContent, FileList, UploadedFile } from "./WorkspaceFile.js"
 
 export const FileUpload = Schema.Struct({

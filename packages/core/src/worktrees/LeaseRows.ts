@@ -1,6 +1,6 @@
+import type { LeaseId, SessionId } from "@reins/base/domain/Ids"
+import type { Timestamp } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
-import type { LeaseId, SessionId } from "../domain/Ids.js"
-import type { Timestamp } from "../domain/Timestamp.js"
 import { type LeaseState, leaseStates } from "../sessions/Session.js"
 import type { Lease } from "../sessions/SessionRow.js"
 import type { Commit } from "../store/Commit.js"

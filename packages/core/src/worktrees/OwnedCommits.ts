@@ -1,5 +1,5 @@
+import type { SessionId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
-import type { SessionId } from "../domain/Ids.js"
 import { Placements } from "../placement/Placements.js"
 import type { Commit } from "../store/Commit.js"
 import { Journal } from "../store/Journal.js"

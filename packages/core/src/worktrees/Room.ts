@@ -1,5 +1,5 @@
+import { Bench } from "@reins/machine/bench/Bench"
 import { Effect } from "effect"
-import { Bench } from "../bench/Bench.js"
 import * as operations from "./Operations.js"
 import { layer } from "./Services.js"
 import { Snapshots } from "./snapshots/Snapshots.js"

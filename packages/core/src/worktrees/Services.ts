@@ -1,6 +1,6 @@
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { oneByOne, onTopOf } from "@reins/base/base/Layered"
 import { Effect, Layer } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
-import { oneByOne, onTopOf } from "../base/Layered.js"
 import { AgentStateStore } from "./AgentStateStore.js"
 import { Leases } from "./Leases.js"
 import { Repositories } from "./Repositories.js"

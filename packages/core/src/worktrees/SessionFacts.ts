@@ -1,5 +1,5 @@
+import type { SessionId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
-import type { SessionId } from "../domain/Ids.js"
 import type { LeaseState, SessionLifecycle, WorkspaceState } from "../sessions/Session.js"
 import type { Database } from "../store/Database.js"
 

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
+import type { SessionId } from "@reins/base/domain/Ids"
+import { type FileLock, FileLocks } from "@reins/machine/bench/FileLocks"
 import { Clock, Data, Effect, Layer, type Scope } from "effect"
-import { type FileLock, FileLocks } from "../bench/FileLocks.js"
-import type { SessionId } from "../domain/Ids.js"
 import { FileLocked, lockFile } from "../store/FileLock.js"
 
 /** Runs the effects of one session, or of what else an id names, one after the other. The effects of different ones run at once. */

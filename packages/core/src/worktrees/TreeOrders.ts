@@ -1,6 +1,6 @@
+import type { SetupOrder, TreeOrder, TreeOrigin } from "@reins/machine/bench/TreeOrder"
+import { GitError } from "@reins/machine/git/GitError"
 import { Effect } from "effect"
-import type { SetupOrder, TreeOrder, TreeOrigin } from "../bench/TreeOrder.js"
-import { GitError } from "../git/GitError.js"
 import type { ProjectSpec } from "../projects/Project.js"
 import { projectEnvironment } from "../projects/ProjectEnvironment.js"
 import { isFor, setupStepSeconds } from "../projects/ProjectSetup.js"

@@ -1,6 +1,6 @@
+import { inItsTurn } from "@reins/base/base/EventLoop"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Effect } from "effect"
-import { inItsTurn } from "../base/EventLoop.js"
-import { ReinsError } from "../domain/ReinsError.js"
 import { invalid } from "./FileFailures.js"
 import type { FileUpload } from "./FilesApi.js"
 

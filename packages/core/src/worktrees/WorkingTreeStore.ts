@@ -1,5 +1,7 @@
+import type { Actor } from "@reins/base/domain/Event"
+import type { SessionId } from "@reins/base/domain/Ids"
 import { Context, Effect, Layer } from "effect"
-import type { SessionId } from "../domain/Ids.js"
+import { type GitChoice, storedChoice } from "../sessions/GitChoice.js"
 import { type WorkspaceState, workspaceStates } from "../sessions/Session.js"
 import type { WorkingTree } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -19,6 +21,8 @@ export class WorkingTreeStore extends Context.Tag("@reins/core/worktrees/Working
       to: WorkspaceState,
       base?: Base
     ) => Effect.Effect<void, never, Commit>
+    /** Gives a session another connection for git, and tells it. */
+    readonly connect: (sessionId: SessionId, choice: GitChoice, actor: Actor) => Effect.Effect<void, never, Commit>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -33,6 +37,10 @@ export class WorkingTreeStore extends Context.Tag("@reins/core/worktrees/Working
           yield* run(sql`insert into working_trees ${sql.insert({ ...columns, session_id: id })}
             on conflict (session_id) do update set ${sql.update(columns)}`)
           yield* sessions.touch(id)
+        }),
+        connect: Effect.fnUntraced(function* (id, choice, actor) {
+          const row = yield* sessions.lock(id)
+          if (row !== undefined) yield* sessions.update(row, { git_connection: storedChoice(choice) }, actor)
         })
       })
     })

@@ -1,11 +1,11 @@
+import { fn } from "@reins/base/base/Traced"
+import type { SessionId } from "@reins/base/domain/Ids"
+import { Bench } from "@reins/machine/bench/Bench"
+import type { SnapshotError } from "@reins/machine/bench/snapshots/TreeSnapshots"
+import type { ObjectSource } from "@reins/machine/bench/TreeOrder"
+import type { GitError } from "@reins/machine/git/GitError"
+import type { GitCredential } from "@reins/machine/git/RemoteUrl"
 import { Context, Effect, Layer, type Scope } from "effect"
-import { fn } from "../base/Traced.js"
-import { Bench } from "../bench/Bench.js"
-import type { SnapshotError } from "../bench/snapshots/TreeSnapshots.js"
-import type { ObjectSource } from "../bench/TreeOrder.js"
-import type { SessionId } from "../domain/Ids.js"
-import type { GitError } from "../git/GitError.js"
-import type { GitCredential } from "../git/RemoteUrl.js"
 import { Placements } from "../placement/Placements.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -51,8 +51,8 @@ export class WorkingTrees extends Context.Tag("@reins/core/worktrees/WorkingTree
     /** Removes everything of a session on this machine. Nobody works on it any more. */
     readonly forget: (sessionId: SessionId) => Effect.Effect<void>
     /**
-     * The credential for the repository of a session, from the connections of its project version. Fails with `auth_required` when the only one
-     * that could be meant names no home.
+     * The credential for the repository of a session: of the connection that it names, of its project, or of the workspace. Fails with
+     * `auth_required` when a named one cannot be used.
      */
     readonly gitCredential: (session: SessionRow) => Effect.Effect<GitCredential | undefined, GitError>
   }

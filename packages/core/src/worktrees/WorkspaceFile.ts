@@ -1,8 +1,8 @@
+import { field } from "@reins/base/domain/Field"
+import { UploadId } from "@reins/base/domain/Ids"
+import { Timestamp } from "@reins/base/domain/Timestamp"
+import { UploadPlace } from "@reins/base/domain/UploadPlace"
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
-import { UploadId } from "../domain/Ids.js"
-import { Timestamp } from "../domain/Timestamp.js"
-import { UploadPlace } from "../domain/UploadPlace.js"
 
 export const FileItem = Schema.Struct({
   name: field(Schema.String, "Its name in the directory."),

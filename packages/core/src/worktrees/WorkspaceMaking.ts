@@ -1,10 +1,9 @@
+import { failpoint } from "@reins/base/base/Failpoint"
+import type { SessionId } from "@reins/base/domain/Ids"
+import { Bench } from "@reins/machine/bench/Bench"
+import { GitError } from "@reins/machine/git/GitError"
 import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
-import { failpoint } from "../base/Failpoint.js"
-import { Bench } from "../bench/Bench.js"
-import type { SessionId } from "../domain/Ids.js"
-import { GitError } from "../git/GitError.js"
-import { Projects } from "../projects/Projects.js"
 import { Quotas } from "../sessions/Quotas.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -13,10 +12,10 @@ import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import { Leases } from "./Leases.js"
+import { makeFiles } from "./Materializing.js"
 import { ownedCommits } from "./OwnedCommits.js"
 import { Snapshots } from "./snapshots/Snapshots.js"
-import { makeListeners, notHad } from "./TreeEars.js"
-import { orderOf, setupOrders } from "./TreeOrders.js"
+import { notHad } from "./TreeEars.js"
 import { WorkingTreeStore } from "./WorkingTreeStore.js"
 
 const actor = systemActor("workspaces")
@@ -38,7 +37,7 @@ export const makeWorkspaceMake = Effect.gen(function* () {
   const db = yield* Database
   const snapshots = yield* Snapshots
   const { trees } = yield* Bench
-  const materialize = yield* makeMaterialize
+  const materialize = yield* makeFiles
   const existing = existingOf("session", sessions.find)
 
   return Effect.fnUntraced(function* (id: SessionId, beside: (row: SessionRow) => Effect.Effect<void> = nothing) {
@@ -83,20 +82,6 @@ export const makeWorkspaceMake = Effect.gen(function* () {
 })
 
 const nothing = () => Effect.void
-
-/** Puts the files of a new workspace on disk, and tells of its setup. Gives back the base. */
-const makeMaterialize = Effect.gen(function* () {
-  const { trees } = yield* Bench
-  const projects = yield* Projects
-  const leases = yield* Leases
-  const earOf = yield* makeListeners
-  const setupOf = yield* setupOrders
-
-  return Effect.fnUntraced(function* (row: SessionRow, beside: Effect.Effect<void>) {
-    const setup = yield* setupOf(row, yield* projects.specOf(row))
-    return yield* trees.make(orderOf(row, setup), { ...earOf(row), beside, clear: leases.reap(row) })
-  })
-})
 
 const removed = new GitError({
   kind: "not_found",

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
-import { AgentPool } from "@reins/core/agents/AgentPool"
+import { AgentPool } from "@reins/machine/agents/AgentPool"
 import { connection, of, said, scriptedManifest } from "@reins/testing/harness/Turns"
 import { Deferred, Effect, Fiber, Redacted, Stream } from "effect"
 import { ask, bearer, gatewayOf } from "../relay/Loans.js"

@@ -1,15 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import { maxAutomations } from "@reins/core/automations/Automations"
+import type { RunRefusal } from "@reins/core/automations/Rehearsal"
+import { Connections } from "@reins/core/connections/Connections"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Database } from "@reins/core/store/Database"
 import { services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { begin, codeOf, end } from "../delegations/Children.js"
 import { daily, daysAgo, fire, given, inAnHour, makeDue, sessionOf, work } from "./Automated.js"
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`automations on ${name}`, () => {
     it.scopedLive("an automation is made with its next time, changed, paused, resumed and deleted", () =>
       Effect.gen(function* () {
@@ -79,8 +81,50 @@ for (const { layer, name } of databases) {
         assert.match(yield* placeOf({ target: elsewhere }), /^body\.target\.session_id: /)
         const preview = automations.preview(principal, workspaceId, { expression: "0 9 * *", timezone: "UTC" })
         assert.match((yield* Effect.flip(preview)).message, /^query\.expression: .* has 4 fields/)
+        const never = automations.preview(principal, workspaceId, { expression: "0 9 31 4 *", timezone: "UTC" })
+        assert.match((yield* Effect.flip(never)).message, /^query\.expression: The expression never comes/)
         for (let index = 0; index < maxAutomations; index++) yield* add()
         assert.strictEqual(yield* placeOf({}), "quota_exhausted")
+      }).pipe(Effect.provide(services(layer)))
+    )
+
+    it.scopedLive("an automation that no run of could begin is refused when it is made, in the words of the run", () =>
+      Effect.gen(function* () {
+        const { add, automations, get, principal, runs, sessionCount, workspaceId } = yield* given
+        const before = yield* sessionCount
+        const target = (more: object) => ({ target: { kind: "new_session", message: "Go.", ...more } }) as never
+        const gone = {
+          project_id: "prj_01h00000000000000000000000",
+          connection_id: "con_01h00000000000000000000000"
+        }
+        const refused: ReadonlyArray<readonly [more: object, code: RunRefusal["code"]]> = [
+          [target({ project_id: gone.project_id }), "not_found"],
+          [target({ connection_id: gone.connection_id }), "not_found"],
+          [target({ harness: { provider_id: "nope" } }), "provider_disabled"],
+          [{ deliver: {} }, "invalid_transition"],
+          [{ deliver: { merge_request: {} }, trigger: { kind: "event", types: ["turn.failed"] } }, "invalid_transition"]
+        ]
+        for (const [more, code] of refused) {
+          const refusal = yield* Effect.flip(add(more))
+          assert.strictEqual("code" in refusal && refusal.code, code, JSON.stringify(more))
+        }
+        const { items } = yield* automations.list(principal, workspaceId, {})
+        assert.lengthOf(items, 0)
+        // One that is there keeps its target when another one is refused, and nothing of a rehearsal stays.
+        const { id } = yield* add()
+        const other = automations.update(principal, id, target({ harness: { provider_id: "nope" } }))
+        assert.strictEqual((yield* Effect.flip(other))._tag, "ReinsError")
+        assert.strictEqual((yield* get(id)).version, 1)
+        assert.strictEqual(yield* sessionCount, before)
+        assert.lengthOf((yield* runs.list(principal, id, {})).items, 0)
+        // Without a connection a schedule is refused, and a hook can be set up before.
+        const connections = yield* Connections
+        for (const { id: connection } of (yield* connections.list(principal, workspaceId, {})).items)
+          yield* connections.disconnect(principal, connection)
+        const refusal = yield* Effect.flip(add())
+        const said = yield* Effect.flip(runs.start(principal, id))
+        assert.deepStrictEqual([refusal.message, "code" in refusal && refusal.code], [said.message, said.code])
+        assert.strictEqual((yield* add({ trigger: { kind: "event", types: ["turn.failed"] } })).state, "active")
       }).pipe(Effect.provide(services(layer)))
     )
 

@@ -1,9 +1,9 @@
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { fromMillis } from "@reins/base/domain/Timestamp"
 import { expireJob, fireJob, startJob } from "@reins/core/automations/AutomationJobs"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
-import { fromMillis } from "@reins/core/domain/Timestamp"
 import { PasswordCost } from "@reins/core/identity/Passwords"
 import * as Worker from "@reins/core/jobs/Worker"
 import * as BootRecord from "@reins/core/placement/BootRecord"
@@ -60,7 +60,7 @@ describe("automations on machines whose clocks differ", () => {
         Effect.forEach(made, ({ id }) => first(automations.get(principal, id))),
         (all) => all.every(({ state }) => state === "done")
       )
-      yield* Effect.repeat(Effect.delay(isDone, "50 millis"), { until: (done) => done })
+      yield* Effect.repeat(Effect.delay(isDone, "250 millis"), { until: (done) => done })
       for (const { id } of made) {
         const [run, ...others] = yield* first(runsOf(id))
         assert.lengthOf(others, 0)

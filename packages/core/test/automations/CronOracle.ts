@@ -68,10 +68,11 @@ const offsetsOf = (timeZone: string): ((ms: number) => number) => {
   }
 }
 
-/** Every minute of some days with its wall clock, and the minutes that the clock skips. */
-export const minutesOf = (zone: string, start: number, days: number): ReadonlyArray<Minute> => {
+/** Every minute of some days with its wall clock, and the minutes that the clock skips, by the minute that the clock shows. */
+export const minutesOf = (zone: string, start: number, days: number): ReadonlyArray<ReadonlyArray<Minute>> => {
   const offsetAt = offsetsOf(zone)
-  const minutes: Array<Minute> = []
+  const minutes = Array.from({ length: 60 }, (): Array<Minute> => [])
+  const add = (minute: Minute) => void minutes[minute.wall[0]]?.push(minute)
   let seenTo = Number.NEGATIVE_INFINITY
   for (let ms = start; ms < start + days * 1440 * minuteMs; ms += minuteMs) {
     const offset = offsetAt(ms)
@@ -79,8 +80,8 @@ export const minutesOf = (zone: string, start: number, days: number): ReadonlyAr
     const before = offsetAt(ms - minuteMs)
     if (offset > before && ms > start)
       for (let gone = ms + before; gone < local; gone += minuteMs)
-        minutes.push({ ms: gone - before, end: ms, wall: wallOf(gone), kind: "skipped" })
-    minutes.push({ ms, wall: wallOf(local), kind: local <= seenTo ? "repeated" : "plain" })
+        add({ ms: gone - before, end: ms, wall: wallOf(gone), kind: "skipped" })
+    add({ ms, wall: wallOf(local), kind: local <= seenTo ? "repeated" : "plain" })
     seenTo = Math.max(seenTo, local)
   }
   return minutes
@@ -90,14 +91,14 @@ export const minutesOf = (zone: string, start: number, days: number): ReadonlyAr
  * The times of an expression by the stated rule. One minute and one hour: once a day, a skipped time at the end of the gap, a repeated one at its first.
  * Everything else follows the wall clock.
  */
-export const timesOf = (minutes: ReadonlyArray<Minute>, expression: string): ReadonlyArray<number> => {
+export const timesOf = (minutes: ReturnType<typeof minutesOf>, expression: string): ReadonlyArray<number> => {
   const parts = expression.split(" ")
   const [minute, hour, day, month, weekday] = parts.map((part, index) => setOf(part, bounds[index] ?? [0, 0]))
   const either = !parts[2]?.startsWith("*") && !parts[4]?.startsWith("*")
   const isOnce = minute?.size === 1 && hour?.size === 1
   const times = new Set<number>()
-  for (const { end, kind, ms, wall } of minutes) {
-    if (minute?.has(wall[0]) !== true || hour?.has(wall[1]) !== true || month?.has(wall[3]) !== true) continue
+  for (const { end, kind, ms, wall } of minutes.flatMap((shown, at) => (minute?.has(at) === true ? shown : []))) {
+    if (hour?.has(wall[1]) !== true || month?.has(wall[3]) !== true) continue
     if (kind === (isOnce ? "repeated" : "skipped")) continue
     const ofDay = day?.has(wall[2]) === true
     const ofWeek = weekday?.has(wall[4]) === true

@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
+import type { AutomationId } from "@reins/base/domain/Ids"
 import { expireJob, fireJob, startJob } from "@reins/core/automations/AutomationJobs"
 import type { AutomationInput } from "@reins/core/automations/AutomationsApi"
 import { deliverJob } from "@reins/core/automations/RunDeliveries"
@@ -7,11 +8,9 @@ import { Cares } from "@reins/core/care/Cares"
 import { captureJob } from "@reins/core/changes/CaptureJob"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { Deliveries } from "@reins/core/changes/Deliveries"
-import { deliveryJob } from "@reins/core/changes/DeliveryJob"
-import { mergeJob } from "@reins/core/changes/MergeJob"
+import { deliveryJob, mergeJob, openMergeRequestJob } from "@reins/core/changes/LoadedJobs"
 import { MergeRequests } from "@reins/core/changes/MergeRequests"
-import { openMergeRequestJob } from "@reins/core/changes/OpenMergeRequestJob"
-import type { AutomationId } from "@reins/core/domain/Ids"
+import { Connections } from "@reins/core/connections/Connections"
 import { HookReceiving } from "@reins/core/hooks/HookReceiving"
 import { Hooks } from "@reins/core/hooks/Hooks"
 import * as Worker from "@reins/core/jobs/Worker"
@@ -22,7 +21,8 @@ import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { put } from "@reins/testing/git/Fixture"
 import { pathsOf } from "@reins/testing/sessions/Paths"
 import { services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases, forgeDatabases } from "@reins/testing/store/Databases"
+import { forgesOn } from "@reins/testing/Volume"
 import { Effect, Layer, Logger, type Scope } from "effect"
 import { begin, end } from "../delegations/Children.js"
 import { given, sessionOf } from "./Automated.js"
@@ -143,20 +143,20 @@ const doTurn = (made: Effect.Effect.Success<typeof given>, id: AutomationId, fil
     return run ?? (yield* Effect.dieMessage("no run"))
   })
 
-for (const { layer, name } of databases) {
-  describe(`deliveries of automations on ${name}`, () => {
-    const rule = (
-      text: string,
-      test: Effect.Effect<void, unknown, Layer.Layer.Success<ReturnType<typeof services>> | Scope.Scope>
-    ) =>
-      it.scopedLive(
-        text,
-        () => test.pipe(Effect.provide(services(layer, { allowPrivateHosts: ["127.0.0.1"], prewarm: false }))),
-        60_000
-      )
+/** A test on a database of its own. */
+const ruleOn =
+  (layer: (typeof flowDatabases)[number]["layer"]) =>
+  (text: string, test: Effect.Effect<void, unknown, Layer.Layer.Success<ReturnType<typeof services>> | Scope.Scope>) =>
+    it.scopedLive(
+      text,
+      () => test.pipe(Effect.provide(services(layer, { allowPrivateHosts: ["127.0.0.1"], prewarm: false }))),
+      60_000
+    )
 
-    for (const kind of ["github", "gitlab", "gitea"] as const)
-      rule(
+for (const { layer, name } of forgeDatabases)
+  describe(`deliveries of automations before forges on ${name}`, () => {
+    for (const kind of forgesOn(name))
+      ruleOn(layer)(
         `an issue with a label on ${kind} starts a session, whose merge request closes it`,
         Effect.gen(function* () {
           const made = yield* issueOn(kind)
@@ -181,6 +181,11 @@ for (const { layer, name } of databases) {
           assert.lengthOf(yield* made.runsOf(made.automation.id), 1)
         })
       )
+  })
+
+for (const { layer, name } of flowDatabases) {
+  describe(`deliveries of automations on ${name}`, () => {
+    const rule = ruleOn(layer)
 
     rule(
       "the merge request of a run is cared for as its automation says",
@@ -223,6 +228,8 @@ for (const { layer, name } of databases) {
       "a refusal stands with the run: without a connection to the forge, and of an owner who may no longer write",
       Effect.gen(function* () {
         const made = yield* issueOn("github", { deliver: { merge_request: {} } })
+        // An active one of the same host would be taken.
+        yield* (yield* Connections).update(made.principal, made.connection.id, { state: "disabled" })
         yield* made.ring
         const { id } = yield* doTurn(made, made.automation.id, { "a.txt": "TWO\n" })
         yield* work

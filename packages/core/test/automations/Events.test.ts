@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { AutomationId, SessionId } from "@reins/base/domain/Ids"
 import * as Memberships from "@reins/core/access/Memberships"
 import { expireJob, fireJob, startJob } from "@reins/core/automations/AutomationJobs"
 import { AutomationStore } from "@reins/core/automations/AutomationStore"
 import type { AutomationInput } from "@reins/core/automations/AutomationsApi"
 import { eventRuns } from "@reins/core/automations/EventRuns"
-import type { AutomationId, SessionId } from "@reins/core/domain/Ids"
 import * as Follower from "@reins/core/events/Follower"
 import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
 import * as Worker from "@reins/core/jobs/Worker"
@@ -12,7 +12,7 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Layer, Logger } from "effect"
 import { begin, end } from "../delegations/Children.js"
 import { stranger } from "../identity/Principals.js"
@@ -79,7 +79,7 @@ const failRun = (made: Given, id: AutomationId) =>
 const statesOf = (made: Given, id: string) =>
   Effect.map(made.runsOf(id), (runs) => runs.map(({ reason, state }) => `${state} ${reason}`).reverse())
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`events that start work, on ${name}`, () => {
     const rule = (text: string, test: Effect.Effect<void, unknown, Layer.Layer.Success<ReturnType<typeof services>>>) =>
       it.scopedLive(text, () => test.pipe(Effect.provide(services(layer))), 120_000)

@@ -1,14 +1,14 @@
 import { createHmac } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
+import { newId, WorkspaceId } from "@reins/base/domain/Ids"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { FilterPreviews } from "@reins/core/automations/FilterPreviews"
 import { holds, wants } from "@reins/core/automations/Filters"
-import { newId, WorkspaceId } from "@reins/core/domain/Ids"
-import { ReinsError } from "@reins/core/domain/ReinsError"
 import { HookReceiving } from "@reins/core/hooks/HookReceiving"
 import { Hooks } from "@reins/core/hooks/Hooks"
 import { Database } from "@reins/core/store/Database"
 import { services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import * as fc from "fast-check"
 import { stranger } from "../identity/Principals.js"
@@ -33,7 +33,7 @@ const countRuns = Effect.flatMap(Database, ({ first, sql }) =>
   first(sql<{ count: number }>`select cast(count(*) as integer) as count from automation_runs`)
 )
 
-for (const { layer, name } of databases)
+for (const { layer, name } of flowDatabases)
   describe(`previews of filters on ${name}`, () => {
     it.scopedLive("say whether a delivery that came would begin a run, and with which data; nothing begins", () =>
       Effect.gen(function* () {

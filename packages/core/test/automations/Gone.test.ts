@@ -7,12 +7,12 @@ import { Projects } from "@reins/core/projects/Projects"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Redacted } from "effect"
 import { principalOf } from "../identity/Principals.js"
 import { daily, daysAgo, fire, given } from "./Automated.js"
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`automations whose account or project goes on ${name}`, () => {
     it.scopedLive("are paused, start nothing more, and stay for others who resume them", () =>
       Effect.gen(function* () {
@@ -48,7 +48,7 @@ for (const { layer, name } of databases) {
         yield* fire(theirs.id)
         assert.deepInclude((yield* runsOf(theirs.id))[0], { state: "waiting" })
 
-        const project = yield* (yield* Projects).create(principal, workspaceId, { name: "One", slug: "one" })
+        const project = yield* (yield* Projects).create(principal, workspaceId, { name: "One", slug: "one", spec: {} })
         const { id } = yield* add({ target: { kind: "new_session", project_id: project.id, message: "Go." } })
         yield* (yield* ProjectDeletions).deleteProject(principal, project.id)
         assert.deepInclude(yield* get(id), { state: "paused", pause_reason: "project_gone", next_due_at: null })

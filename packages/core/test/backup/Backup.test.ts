@@ -15,11 +15,9 @@ import {
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { systemActor } from "@reins/core/access/Access"
-import { sessionPaths } from "@reins/core/bench/SessionPaths"
 import { Changesets } from "@reins/core/changes/Changesets"
 import * as Embedded from "@reins/core/Embedded"
 import { EventLog } from "@reins/core/events/EventLog"
-import { Git } from "@reins/core/git/Git"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Database } from "@reins/core/store/Database"
@@ -28,9 +26,12 @@ import { Journal } from "@reins/core/store/Journal"
 import { Leases } from "@reins/core/worktrees/Leases"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
+import { sessionPaths } from "@reins/machine/bench/SessionPaths"
+import { Git } from "@reins/machine/git/Git"
 import { bareRemote, plainGit } from "@reins/testing/git/Fixture"
 import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection } from "@reins/testing/sessions/Services"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { backUp, capture, databases, installation, restoreTo, temporary } from "./Installations.js"
 
@@ -58,56 +59,18 @@ const seen = (sessionId: string, changesetId: string) =>
     }
   })
 
-for (const { name, place: makePlace } of databases) {
-  const setUp = Effect.gen(function* () {
+const setUpIn = (makePlace: (typeof databases)[number]["place"]) =>
+  Effect.gen(function* () {
     const place = yield* makePlace
     const root = yield* temporary
     const [dataDir, elsewhere, file] = [join(root, "data"), join(root, "elsewhere"), join(root, "backup.tar")]
     return { place, dataDir, elsewhere, file, keyRing: join(dataDir, "keyring.json") }
   })
 
-  describe(`a backup of an installation on ${name}`, () => {
-    it.scopedLive("an object store comes once, and both repositories of a session find it at its new place", () =>
-      Effect.gen(function* () {
-        const { dataDir, elsewhere, file, keyRing, place } = yield* setUp
-        const url = bareRemote(yield* temporary, { "a.txt": "one\n" })
-        const local = { allowLocalRepositories: true }
-        const { made, paths } = yield* Effect.gen(function* () {
-          const { principal, workspaceId } = yield* ownerWithConnection
-          const trees = yield* WorkingTrees
-          const sessions = yield* Sessions
-          const make = Effect.gen(function* () {
-            const { id } = yield* sessions.create(principal, workspaceId, { repository: { url } })
-            yield* trees.make(id)
-            return id
-          })
-          const ids = [yield* make, yield* make]
-          return {
-            made: yield* backUp(place, dataDir, file),
-            paths: (at: string) => ids.map((id) => sessionPaths(at, id))
-          }
-        }).pipe(Effect.provide(installation(place, dataDir, local)))
-        assert.strictEqual(made.manifest.format, 2)
-        assert.lengthOf(
-          Object.keys(made.manifest.parts).filter((part) => part.startsWith("object-stores/")),
-          1
-        )
-        rmSync(join(dataDir, "sessions"), { recursive: true })
-        rmSync(join(dataDir, "object-stores"), { recursive: true })
-        yield* restoreTo(place, file, elsewhere, { keyRing })
-        for (const { gitDir, workTree } of paths(elsewhere)) {
-          plainGit("/", `--git-dir=${gitDir}`, "fsck", "--connectivity-only")
-          plainGit(workTree, "fsck", "--connectivity-only")
-          assert.strictEqual(plainGit(workTree, "status", "--porcelain"), "")
-          for (const folder of [gitDir, join(workTree, ".git")])
-            assert.include(
-              readFileSync(join(folder, "objects/info/alternates"), "utf8"),
-              join(elsewhere, "object-stores")
-            )
-        }
-      })
-    )
+for (const { name, place } of databases) {
+  const setUp = setUpIn(place)
 
+  describe(`a backup of an installation on ${name}`, () => {
     it.scopedLive(
       "a restored installation answers as the one that was backed up, and its changesets can be applied",
       () =>
@@ -150,6 +113,81 @@ for (const { name, place: makePlace } of databases) {
             assert.strictEqual(readFileSync(join(workTree, "notes/a.txt"), "utf8"), "one\n")
           }).pipe(Effect.provide(installation(place, elsewhere)))
         })
+    )
+
+    it.scopedLive("a session that is closed while it is copied has no half of a workspace afterwards", () =>
+      Effect.gen(function* () {
+        const { dataDir, elsewhere, file, keyRing, place } = yield* setUp
+        const { made, session } = yield* Effect.gen(function* () {
+          const { paths, session } = yield* worked
+          const db = yield* Database
+          const close = Effect.zipRight(
+            Effect.sync(() => rmSync(join(paths.workTree, "notes"), { recursive: true })),
+            db.run(db.sql`update sessions set lifecycle = 'closed' where id = ${session.id}`)
+          )
+          // The inventory has been read by then, which on PostgreSQL comes from the living database.
+          const progress = (line: string) => (line.startsWith("session 1 of") ? close : Effect.void)
+          const made = yield* backUp(place, dataDir, file, { progress })
+          if (place.kind === "postgresql")
+            yield* db.run(db.sql`update sessions set lifecycle = 'open' where id = ${session.id}`)
+          return { made, session }
+        }).pipe(Effect.provide(installation(place, dataDir)))
+        assert.deepStrictEqual(made.manifest.incomplete, [session.id])
+        yield* restoreTo(place, file, elsewhere, { keyRing })
+        assert.isFalse(existsSync(join(elsewhere, "sessions", session.id, "workspace")))
+        const row = yield* Effect.provide(
+          Effect.flatMap(SessionStore, (store) => store.find(session.id)),
+          installation(place, elsewhere)
+        )
+        assert.deepStrictEqual([row?.lifecycle, row?.tree.state], ["open", "none"])
+      })
+    )
+  })
+}
+
+for (const { name, place } of databases.filter(({ name }) => flowDatabases.some((flow) => flow.name === name))) {
+  const setUp = setUpIn(place)
+
+  describe(`what a backup brings and says on ${name}`, () => {
+    it.scopedLive("an object store comes once, and both repositories of a session find it at its new place", () =>
+      Effect.gen(function* () {
+        const { dataDir, elsewhere, file, keyRing, place } = yield* setUp
+        const url = bareRemote(yield* temporary, { "a.txt": "one\n" })
+        const local = { allowLocalRepositories: true }
+        const { made, paths } = yield* Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const trees = yield* WorkingTrees
+          const sessions = yield* Sessions
+          const make = Effect.gen(function* () {
+            const { id } = yield* sessions.create(principal, workspaceId, { repository: { url } })
+            yield* trees.make(id)
+            return id
+          })
+          const ids = [yield* make, yield* make]
+          return {
+            made: yield* backUp(place, dataDir, file),
+            paths: (at: string) => ids.map((id) => sessionPaths(at, id))
+          }
+        }).pipe(Effect.provide(installation(place, dataDir, local)))
+        assert.strictEqual(made.manifest.format, 2)
+        assert.lengthOf(
+          Object.keys(made.manifest.parts).filter((part) => part.startsWith("object-stores/")),
+          1
+        )
+        rmSync(join(dataDir, "sessions"), { recursive: true })
+        rmSync(join(dataDir, "object-stores"), { recursive: true })
+        yield* restoreTo(place, file, elsewhere, { keyRing })
+        for (const { gitDir, workTree } of paths(elsewhere)) {
+          plainGit("/", `--git-dir=${gitDir}`, "fsck", "--connectivity-only")
+          plainGit(workTree, "fsck", "--connectivity-only")
+          assert.strictEqual(plainGit(workTree, "status", "--porcelain"), "")
+          for (const folder of [gitDir, join(workTree, ".git")])
+            assert.include(
+              readFileSync(join(folder, "objects/info/alternates"), "utf8"),
+              join(elsewhere, "object-stores")
+            )
+        }
+      })
     )
 
     it.scopedLive(
@@ -244,34 +282,6 @@ for (const { name, place: makePlace } of databases) {
             yield* (yield* WorkingTrees).make(session.id)
           }).pipe(Effect.provide(installation(place, elsewhere)))
         })
-    )
-
-    it.scopedLive("a session that is closed while it is copied has no half of a workspace afterwards", () =>
-      Effect.gen(function* () {
-        const { dataDir, elsewhere, file, keyRing, place } = yield* setUp
-        const { made, session } = yield* Effect.gen(function* () {
-          const { paths, session } = yield* worked
-          const db = yield* Database
-          const close = Effect.zipRight(
-            Effect.sync(() => rmSync(join(paths.workTree, "notes"), { recursive: true })),
-            db.run(db.sql`update sessions set lifecycle = 'closed' where id = ${session.id}`)
-          )
-          // The inventory has been read by then, which on PostgreSQL comes from the living database.
-          const progress = (line: string) => (line.startsWith("session 1 of") ? close : Effect.void)
-          const made = yield* backUp(place, dataDir, file, { progress })
-          if (place.kind === "postgresql")
-            yield* db.run(db.sql`update sessions set lifecycle = 'open' where id = ${session.id}`)
-          return { made, session }
-        }).pipe(Effect.provide(installation(place, dataDir)))
-        assert.deepStrictEqual(made.manifest.incomplete, [session.id])
-        yield* restoreTo(place, file, elsewhere, { keyRing })
-        assert.isFalse(existsSync(join(elsewhere, "sessions", session.id, "workspace")))
-        const row = yield* Effect.provide(
-          Effect.flatMap(SessionStore, (store) => store.find(session.id)),
-          installation(place, elsewhere)
-        )
-        assert.deepStrictEqual([row?.lifecycle, row?.tree.state], ["open", "none"])
-      })
     )
 
     it.scopedLive("the keys are asked for in words; without them all but the credentials is restored", () =>

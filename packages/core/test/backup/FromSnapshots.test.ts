@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { Connections } from "@reins/core/connections/Connections"
 import { Projects } from "@reins/core/projects/Projects"
@@ -15,6 +15,7 @@ import { gitHttpServer } from "@reins/testing/git/GitHttpServer"
 import { listingOf } from "@reins/testing/sessions/Listing"
 import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection } from "@reins/testing/sessions/Services"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { backUp, capture, databases, installation, restoreTo, temporary } from "./Installations.js"
 
@@ -41,7 +42,9 @@ const sealed = (url: string) =>
     return { id, principal, changeset, diff, paths: yield* pathsOf(id), upload }
   })
 
-for (const { name, place: makePlace } of databases)
+for (const { name, place: makePlace } of databases.filter(({ name }) =>
+  flowDatabases.some((flow) => flow.name === name)
+))
   describe(`a backup on ${name} of files that are in a snapshot alone`, () => {
     it.scopedLive(
       "has them with their base, so that the restore asks no remote, and says without the keys what it lacks",

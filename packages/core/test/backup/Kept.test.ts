@@ -15,6 +15,7 @@ import { ToolRuns } from "@reins/core/tools/ToolRuns"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection } from "@reins/testing/sessions/Services"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { backUp, databases, installation, restoreTo, temporary } from "./Installations.js"
 
@@ -77,7 +78,9 @@ const kept = ({ pin, principal, projectId, sessionId }: Effect.Effect.Success<ty
     }
   })
 
-for (const { name, place: makePlace } of databases)
+for (const { name, place: makePlace } of databases.filter(({ name }) =>
+  flowDatabases.some((flow) => flow.name === name)
+))
   describe(`a backup on ${name} of what agents keep and are given`, () => {
     it.scopedLive("brings the artifacts of sessions and the skills of projects back, byte by byte", () =>
       Effect.gen(function* () {

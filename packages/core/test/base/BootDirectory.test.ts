@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } 
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { newBootId } from "@reins/core/base/Boot"
-import { bootDirectoryRemoval, makeBootDirectory, removeBootDirectories } from "@reins/core/base/BootDirectory"
+import { newBootId } from "@reins/base/base/Boot"
+import { bootDirectoryRemoval, makeBootDirectory, removeBootDirectories } from "@reins/base/base/BootDirectory"
 import { Effect } from "effect"
 
 /** A temporary directory that is the one of this process until the scope closes. */

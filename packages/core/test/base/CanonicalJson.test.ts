@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { anyText } from "@reins/testing/AnyText"
 import * as fc from "fast-check"
-import { canonicalJson, digestedJson, digestOf } from "../../src/base/CanonicalJson.js"
+import { canonicalJson, digestedJson, digestOf } from "../../../base/src/base/CanonicalJson.js"
 
 const json = fc.jsonValue({ depthSize: "medium", stringUnit: "binary" })
 

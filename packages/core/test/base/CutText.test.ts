@@ -1,7 +1,6 @@
-import * as fs from "node:fs"
-import { join, relative } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { cutEnd, cutText, piecesOf, shortened, textOfBeginning, textOfEnd } from "@reins/core/base/CutText"
+import { cutEnd, cutText, piecesOf, shortened, textOfBeginning, textOfEnd } from "@reins/base/base/CutText"
+import { packagesOfCore, sourcesOf } from "@reins/testing/Sources"
 import * as fc from "fast-check"
 
 const anyText = fc
@@ -58,20 +57,11 @@ describe("a text that is cut", () => {
 })
 
 describe("the sources", () => {
-  const packages = join(import.meta.dirname, "../../..")
-  const files = ["core", "server", "client", "console"].flatMap((name) => {
-    const root = join(packages, name, "src")
-    return fs
-      .readdirSync(root, { recursive: true, encoding: "utf8" })
-      .filter((file) => /\.tsx?$/.test(file) && !file.startsWith("generated"))
-      .map((file) => ({
-        name: relative(packages, join(root, file)),
-        text: fs.readFileSync(join(root, file), "utf8")
-      }))
-  })
+  const files = sourcesOf([...packagesOfCore, "server", "client", "console"])
 
   /** Cuts of ASCII, of bytes and of lists. */
   const allowed = new Set([
+    "client/src/HostToken.ts",
     "console/src/automations/Times.ts",
     "console/src/project/Skills.tsx",
     "console/src/request/CareView.tsx",
@@ -82,12 +72,12 @@ describe("the sources", () => {
     "console/src/usage/DayChart.tsx",
     "core/src/automations/Schedules.ts",
     "core/src/backup/Backup.ts",
-    "core/src/bench/SessionPaths.ts",
+    "machine/src/bench/SessionPaths.ts",
     "core/src/connections/CredentialSeal.ts",
-    "core/src/git/AgentAlternates.ts",
-    "core/src/git/AgentGit.ts",
-    "core/src/git/Submodules.ts",
-    "core/src/git/Survey.ts",
+    "machine/src/git/AgentAlternates.ts",
+    "machine/src/git/AgentGit.ts",
+    "machine/src/git/Submodules.ts",
+    "machine/src/git/Survey.ts",
     "core/src/sessions/usage/UsageGroups.ts",
     "core/src/store/BlobBucket.ts",
     "core/src/worktrees/UploadBytes.ts",
@@ -107,7 +97,7 @@ describe("the sources", () => {
       /\.(?:slice|substring|substr)\(\s*(?:0, (?:\d{2,}|\w*(?:Length|Words|Text|Chars|Characters|Title|Line|Summary|Quoted))(?: - \d)?|-(?:\d{2,}|\w*(?:Length|Words|Text|Chars|Characters|Title|Line)))\)/g
     const isOfAscii = /(?:digest(?:\([^)]*\))?|bootId|commit|_at|url"\))\??$/
     const cuts = files
-      .filter(({ name }) => name !== "core/src/base/CutText.ts" && !allowed.has(name))
+      .filter(({ name }) => name !== "base/src/base/CutText.ts" && !allowed.has(name))
       .flatMap(({ name, text }) =>
         [...text.matchAll(bound)]
           .filter(({ index }) => !isOfAscii.test(text.slice(0, index)))

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { makeHearers } from "@reins/core/base/Hearers"
+import { makeHearers } from "@reins/base/base/Hearers"
 import { Effect, Exit } from "effect"
 
 it.effect(

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { limited } from "@reins/core/base/Limited"
+import { limited } from "@reins/base/base/Limited"
 import { Deferred, Effect, Exit, Fiber, Option, Ref, RuntimeFlags, RuntimeFlagsPatch } from "effect"
 
 /** The ways in which interruption is off: in a region, and in a fiber that was started so, as that of a request that changes something is. */

@@ -1,7 +1,6 @@
-import { readdirSync, readFileSync } from "node:fs"
-import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
-import { once, onceFor } from "@reins/core/base/Once"
+import { once, onceFor } from "@reins/base/base/Once"
+import { packagesOfCore, sourcesOf } from "@reins/testing/Sources"
 import { Context, Deferred, Effect, Either, Fiber, TestClock } from "effect"
 
 it.effect("what is loaded once is there for later callers when the first one has gone", () =>
@@ -63,13 +62,8 @@ it.effect("it runs with what its first caller provides", () =>
 )
 
 it("no code caches an effect in the fiber of its first caller", () => {
-  const packages = join(import.meta.dirname, "../../..")
-  const sources = ["core", "server", "client", "console"].flatMap((name) =>
-    readdirSync(join(packages, name, "src"), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
-      .map((entry) => join(entry.parentPath, entry.name))
-  )
+  const sources = sourcesOf([...packagesOfCore, "server", "client", "console"])
   assert.isAbove(sources.length, 500)
-  const caching = sources.filter((file) => /\bEffect\.(cached\w*|once)\(/.test(readFileSync(file, "utf8")))
+  const caching = sources.filter(({ text }) => /\bEffect\.(cached\w*|once)\(/.test(text)).map(({ name }) => name)
   assert.deepStrictEqual(caching, [])
 })

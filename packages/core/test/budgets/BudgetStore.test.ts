@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import { type ModelCallId, newId, TurnId } from "@reins/base/domain/Ids"
 import { BudgetStore } from "@reins/core/budgets/BudgetStore"
-import { type ModelCallId, newId, TurnId } from "@reins/core/domain/Ids"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { databases } from "@reins/testing/store/Databases"

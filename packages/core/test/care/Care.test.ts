@@ -1,22 +1,17 @@
-import { assert, layer } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Journal } from "@reins/core/store/Journal"
-import { databases } from "@reins/testing/store/Databases"
+import { forgeDatabases } from "@reins/testing/store/Databases"
+import { variants } from "@reins/testing/Variants"
 import { forgesOn } from "@reins/testing/Volume"
-import { Effect, Schedule } from "effect"
-import { canary, installation, opened, write } from "./Cared.js"
+import { Effect } from "effect"
+import { canary, flowsOn, opened, write } from "./Cared.js"
+import { waitFor } from "./Told.js"
 
 const fix = { checks: "fix", rerun_first: false } as const
 
-/** Looks until it is so. */
-const until = <A, E, R>(get: Effect.Effect<A, E, R>, isSo: (value: A) => boolean) =>
-  Effect.repeat(get, { schedule: Schedule.spaced("20 millis"), until: isSo }).pipe(
-    Effect.zipRight(get),
-    Effect.timeout("60 seconds"),
-    Effect.orDie
-  )
-
-for (const { layer: database, name } of databases) {
-  layer(installation(database), { excludeTestServices: true, timeout: "120 seconds" })(`care on ${name}`, (it) => {
+for (const database of forgeDatabases) {
+  const { name } = database
+  flowsOn(database)(`care on ${name}`, (it) => {
     for (const kind of forgesOn(name))
       it.scoped(`from a red check to merged on ${kind}`, () =>
         Effect.gen(function* () {
@@ -32,7 +27,7 @@ for (const { layer: database, name } of databases) {
           const log = `sum is wrong ${canary}\n${"ghp_"}${"x".repeat(36)}`
           forge.check({ head: before, name: "test", state: "failed", log })
           yield* given.ring
-          const done = yield* until(given.attentions, ([attention]) => attention?.state === "done")
+          const done = yield* waitFor(given.attentions, ([attention]) => attention?.state === "done")
           assert.lengthOf(done, 1)
           assert.deepInclude(done[0], { head_sha: before, commit: head(), reason: null })
           assert.strictEqual(given.origin.git("show", `${head()}:a.txt`), "MENDED")
@@ -41,7 +36,7 @@ for (const { layer: database, name } of databases) {
           for (const prompt of prompts) assert.notInclude(prompt, canary)
           for (const prompt of prompts) assert.notMatch(prompt, /ghp_x{10}/)
 
-          const replied = yield* until(given.attentions, ([attention]) => {
+          const replied = yield* waitFor(given.attentions, ([attention]) => {
             const ours = forge.comments.filter(({ body }) => body.includes("<!-- reins:"))
             return attention !== undefined && ours.length > 0
           })
@@ -53,10 +48,10 @@ for (const { layer: database, name } of databases) {
 
           forge.check({ head: head(), name: "test", state: "passed" })
           yield* given.ring
-          const green = yield* until(given.get, ({ standing }) => standing?.checks.state === "passing")
+          const green = yield* waitFor(given.get, ({ standing }) => standing?.checks.state === "passing")
           assert.deepInclude(green, { care_state: "watching" })
           yield* given.requests.merge(given.principal, given.id, { expected_head_sha: head() })
-          yield* until(given.get, ({ state }) => state === "merged")
+          yield* waitFor(given.get, ({ state }) => state === "merged")
           assert.deepInclude(yield* given.care, { state: "ended", reason: "merged", turns: 1 })
           assert.lengthOf(yield* given.told("merge_request.care_ended"), 1)
         })
@@ -69,7 +64,7 @@ for (const { layer: database, name } of databases) {
         forge.check({ head: head(), name: "lint", state: "passed" })
         forge.check({ head: head(), name: "test", state: "failed", log: `red ${canary}` })
         yield* given.ring
-        yield* until(given.get, ({ standing }) => standing?.checks.state === "failing")
+        yield* waitFor(given.get, ({ standing }) => standing?.checks.state === "failing")
         const checks = (yield* looks.checks(principal, given.id, {})).items
         const red = checks.find(({ state }) => state === "failing")
         const log = yield* looks.log(principal, red?.id ?? "")
@@ -87,40 +82,42 @@ for (const { layer: database, name } of databases) {
         given.forge.check({ head: given.head(), name: "test", state: "failed", log: "red" })
         const journal = yield* Journal
         for (let index = 0; index < 25; index++) yield* journal.commit(given.looks.ring(given.id))
-        yield* until(given.attentions, ([attention]) => attention?.state === "done")
+        yield* waitFor(given.attentions, ([attention]) => attention?.state === "done")
         for (let index = 0; index < 25; index++) yield* journal.commit(given.looks.ring(given.id))
         assert.lengthOf(yield* given.attentions, 1)
         assert.strictEqual((yield* given.care).turns, 1)
       })
     )
 
-    it.scoped("commits that a person pushes meanwhile stay, and the next turn has them in its files", () =>
-      Effect.gen(function* () {
-        const given = yield* opened("github", fix)
-        const { branch, forge, head, model, origin } = given
-        let theirs = ""
-        model.onCare = () => {
-          theirs ||= origin.commitOn(branch, "theirs.txt", "theirs\n")
-          return [write("a.txt", "OURS\n"), { say: "Mended." }]
-        }
-        forge.check({ head: head(), name: "test", state: "failed", log: "red" })
-        yield* given.ring
-        yield* until(given.attentions, ([attention]) => attention?.state === "done")
-        assert.notStrictEqual(theirs, "")
-        assert.strictEqual(origin.git("show", `${head()}:theirs.txt`), "theirs")
-        assert.strictEqual(origin.git("show", `${head()}:a.txt`), "OURS")
-        assert.strictEqual(origin.git("merge-base", theirs, head()), theirs)
+    variants(() => {
+      it.scoped("commits that a person pushes meanwhile stay, and the next turn has them in its files", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("github", fix)
+          const { branch, forge, head, model, origin } = given
+          let theirs = ""
+          model.onCare = () => {
+            theirs ||= origin.commitOn(branch, "theirs.txt", "theirs\n")
+            return [write("a.txt", "OURS\n"), { say: "Mended." }]
+          }
+          forge.check({ head: head(), name: "test", state: "failed", log: "red" })
+          yield* given.ring
+          yield* waitFor(given.attentions, ([attention]) => attention?.state === "done")
+          assert.notStrictEqual(theirs, "")
+          assert.strictEqual(origin.git("show", `${head()}:theirs.txt`), "theirs")
+          assert.strictEqual(origin.git("show", `${head()}:a.txt`), "OURS")
+          assert.strictEqual(origin.git("merge-base", theirs, head()), theirs)
 
-        model.onCare = (prompt) => {
-          assert.include(prompt, "Keep them")
-          return [{ tool: "bash", cmd: "cat theirs.txt > copy.txt" }, { say: "Copied." }]
-        }
-        forge.check({ head: head(), name: "other", state: "failed", log: "red again" })
-        yield* given.ring
-        yield* until(given.attentions, ([attention, before]) => before !== undefined && attention?.state === "done")
-        assert.strictEqual(origin.git("show", `${head()}:copy.txt`), "theirs")
-      })
-    )
+          model.onCare = (prompt) => {
+            assert.include(prompt, "Keep them")
+            return [{ tool: "bash", cmd: "cat theirs.txt > copy.txt" }, { say: "Copied." }]
+          }
+          forge.check({ head: head(), name: "other", state: "failed", log: "red again" })
+          yield* given.ring
+          yield* waitFor(given.attentions, ([attention, before]) => before !== undefined && attention?.state === "done")
+          assert.strictEqual(origin.git("show", `${head()}:copy.txt`), "theirs")
+        })
+      )
+    })
 
     for (const kind of forgesOn(name))
       it.scoped(
@@ -129,7 +126,7 @@ for (const { layer: database, name } of databases) {
           Effect.gen(function* () {
             const given = yield* opened(kind, { reviews: "fix" })
             const { forge, head, id, looks, model, principal } = given
-            yield* until(given.get, ({ standing }) => standing !== null)
+            yield* waitFor(given.get, ({ standing }) => standing !== null)
             for (let index = 0; index < 7; index++) forge.readers.add(`eve${index}`)
             const prompts = new Set<string>()
             model.onCare = (prompt) => {
@@ -144,86 +141,90 @@ for (const { layer: database, name } of databases) {
             yield* given.ring
             // All of them were read.
             const read = looks.threads(principal, id, { limit: 200 })
-            yield* until(read, ({ items }) => items.flatMap(({ comments }) => comments).length === 100)
-            const { observed_at } = yield* given.get
-            yield* given.ring
-            yield* until(given.get, (request) => (request.observed_at ?? "") > (observed_at ?? ""))
+            yield* waitFor(read, ({ items }) => items.flatMap(({ comments }) => comments).length === 100)
+            yield* given.look
             assert.lengthOf(yield* given.attentions, 0)
             assert.deepInclude(yield* given.care, { state: "watching", turns: 0 })
             forge.comment({ author: "bob", body: "Rename it.", place: { path: "a.txt", line: 1, side: "new" } })
             yield* given.ring
-            const [attention] = yield* until(given.attentions, ([one]) => one?.state === "done")
+            const [attention] = yield* waitFor(given.attentions, ([one]) => one?.state === "done")
             assert.strictEqual(attention?.commit, head())
             assert.strictEqual(given.origin.git("show", `${head()}:b.txt`), "renamed")
             for (const prompt of prompts) assert.notInclude(prompt, "says eve")
             // Our own comment is in the same list, and costs nothing.
-            yield* until(
+            yield* waitFor(
               Effect.sync(() => forge.comments.length),
               (length) => length >= 102
             )
             yield* given.ring
             forge.comment({ author: "bob", body: "Thanks.\n/reins stop" })
             yield* given.ring
-            yield* until(given.care, ({ state }) => state === "handed_over")
+            yield* waitFor(given.care, ({ state }) => state === "handed_over")
             assert.deepInclude(yield* given.care, { reason: "stopped_by_comment", turns: 1 })
           })
       )
 
-    it.scoped("a turn that changes nothing, protected files, and turns that are used up are handed over", () =>
-      Effect.gen(function* () {
-        const given = yield* opened("github", { ...fix, max_turns: 2 })
-        const { cares, forge, head, id, model, principal } = given
-        const red = (name_: string) => {
-          forge.check({ head: head(), name: name_, state: "failed", log: "red" })
-          return given.ring
-        }
-        model.onCare = () => [{ say: "It is not mine." }]
-        yield* red("test")
-        assert.deepInclude(yield* until(given.care, ({ state }) => state === "handed_over"), { reason: "no_change" })
-        assert.strictEqual((yield* given.attentions)[0]?.state, "failed")
-
-        model.onCare = () => [write(".github/workflows/ci.yml", "on: push\n"), { say: "No CI, no failure." }]
-        const before = head()
-        yield* cares.start(principal, id, { ...fix, max_turns: 2 })
-        assert.deepInclude(yield* until(given.care, ({ state }) => state === "handed_over"), {
-          reason: "protected_path"
+    variants(() => {
+      it.scoped("what is only proposed is delivered by a person", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("gitlab", { ...fix, checks: "propose" })
+          given.model.onCare = () => [write("a.txt", "PROPOSED\n"), { say: "Proposed." }]
+          const before = given.head()
+          given.forge.check({ head: before, name: "test", state: "failed", log: "red" })
+          yield* given.ring
+          const [proposed] = yield* waitFor(given.attentions, ([one]) => one?.state === "proposed")
+          assert.strictEqual(given.head(), before)
+          yield* given.cares.deliver(given.principal, proposed?.id ?? "")
+          yield* waitFor(given.attentions, ([one]) => one?.state === "done")
+          assert.strictEqual(given.origin.git("show", `${given.head()}:a.txt`), "PROPOSED")
+          assert.deepInclude(yield* given.care, { state: "watching", turns: 1 })
         })
-        assert.strictEqual(head(), before)
-        const [proposed] = yield* given.attentions
-        assert.strictEqual(proposed?.state, "proposed")
-        yield* cares.deliver(principal, proposed?.id ?? "")
-        yield* until(given.attentions, ([one]) => one?.state === "done")
-        assert.strictEqual(given.origin.git("show", `${head()}:.github/workflows/ci.yml`), "on: push")
+      )
+    })
 
-        let count = 0
-        model.onCare = () => [write("a.txt", `try ${++count}\n`), { say: "Tried." }]
-        yield* cares.start(principal, id, { ...fix, max_turns: 2 })
-        for (const turns of [1, 2]) {
-          yield* red(`check ${turns}`)
-          yield* until(given.care, (care) => care.state === "watching" && care.turns === turns)
-        }
-        yield* red("check 3")
-        assert.deepInclude(yield* until(given.care, ({ state }) => state === "handed_over"), {
-          reason: "turns_exhausted",
-          turns: 2
+    variants(() => {
+      it.scoped("a turn that changes nothing, protected files, and turns that are used up are handed over", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("github", { ...fix, max_turns: 2 })
+          const { cares, forge, head, id, model, principal } = given
+          const red = (name_: string) => {
+            forge.check({ head: head(), name: name_, state: "failed", log: "red" })
+            return given.ring
+          }
+          model.onCare = () => [{ say: "It is not mine." }]
+          yield* red("test")
+          assert.deepInclude(yield* waitFor(given.care, ({ state }) => state === "handed_over"), {
+            reason: "no_change"
+          })
+          assert.strictEqual((yield* given.attentions)[0]?.state, "failed")
+
+          model.onCare = () => [write(".github/workflows/ci.yml", "on: push\n"), { say: "No CI, no failure." }]
+          const before = head()
+          yield* cares.start(principal, id, { ...fix, max_turns: 2 })
+          assert.deepInclude(yield* waitFor(given.care, ({ state }) => state === "handed_over"), {
+            reason: "protected_path"
+          })
+          assert.strictEqual(head(), before)
+          const [proposed] = yield* given.attentions
+          assert.strictEqual(proposed?.state, "proposed")
+          yield* cares.deliver(principal, proposed?.id ?? "")
+          yield* waitFor(given.attentions, ([one]) => one?.state === "done")
+          assert.strictEqual(given.origin.git("show", `${head()}:.github/workflows/ci.yml`), "on: push")
+
+          let count = 0
+          model.onCare = () => [write("a.txt", `try ${++count}\n`), { say: "Tried." }]
+          yield* cares.start(principal, id, { ...fix, max_turns: 2 })
+          for (const turns of [1, 2]) {
+            yield* red(`check ${turns}`)
+            yield* waitFor(given.care, (care) => care.state === "watching" && care.turns === turns)
+          }
+          yield* red("check 3")
+          assert.deepInclude(yield* waitFor(given.care, ({ state }) => state === "handed_over"), {
+            reason: "turns_exhausted",
+            turns: 2
+          })
         })
-      })
-    )
-
-    it.scoped("what is only proposed is delivered by a person", () =>
-      Effect.gen(function* () {
-        const given = yield* opened("gitlab", { ...fix, checks: "propose" })
-        given.model.onCare = () => [write("a.txt", "PROPOSED\n"), { say: "Proposed." }]
-        const before = given.head()
-        given.forge.check({ head: before, name: "test", state: "failed", log: "red" })
-        yield* given.ring
-        const [proposed] = yield* until(given.attentions, ([one]) => one?.state === "proposed")
-        assert.strictEqual(given.head(), before)
-        yield* given.cares.deliver(given.principal, proposed?.id ?? "")
-        yield* until(given.attentions, ([one]) => one?.state === "done")
-        assert.strictEqual(given.origin.git("show", `${given.head()}:a.txt`), "PROPOSED")
-        assert.deepInclude(yield* given.care, { state: "watching", turns: 1 })
-      })
-    )
+      )
+    })
   })
 }

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import { fitsPath } from "@reins/base/base/Globs"
 import { type CareFacts, careMessage } from "@reins/core/care/CareMessage"
-import { fitsPattern } from "@reins/core/care/Paths"
 import { withoutMentions } from "@reins/core/care/ReplyJob"
 import fc from "fast-check"
 
@@ -75,6 +75,6 @@ describe("the message of care", () => {
       ["a/b.ts", "a/*.ts", true],
       ["a/b/c.ts", "a/*.ts", false]
     ] as const)
-      assert.strictEqual(fitsPattern(path, pattern), is, `${path} ${pattern}`)
+      assert.strictEqual(fitsPath(pattern)(path), is, `${path} ${pattern}`)
   })
 })

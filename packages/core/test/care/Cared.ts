@@ -1,6 +1,11 @@
+import { join } from "node:path"
+import { it, layer } from "@effect/vitest"
+import { Boot } from "@reins/base/base/Boot"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import type { SessionId } from "@reins/base/domain/Ids"
+import type { Principal } from "@reins/base/domain/Principal"
+import { now } from "@reins/base/domain/Timestamp"
 import * as Memberships from "@reins/core/access/Memberships"
-import { Boot } from "@reins/core/base/Boot"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
 import { Cares } from "@reins/core/care/Cares"
 import { Changesets } from "@reins/core/changes/Changesets"
@@ -8,24 +13,28 @@ import { Deliveries } from "@reins/core/changes/Deliveries"
 import { MergeRequestLooks } from "@reins/core/changes/looks/MergeRequestLooks"
 import { MergeRequests } from "@reins/core/changes/MergeRequests"
 import { Connections } from "@reins/core/connections/Connections"
-import type { Principal } from "@reins/core/domain/Principal"
-import { now } from "@reins/core/domain/Timestamp"
 import * as Embedded from "@reins/core/Embedded"
 import { PasswordCost } from "@reins/core/identity/Passwords"
 import type { CareInput } from "@reins/core/projects/CarePolicy"
 import { Projects } from "@reins/core/projects/Projects"
 import { Messages } from "@reins/core/sessions/Messages"
+import type { Session } from "@reins/core/sessions/Session"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import type { Bell } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
-import { eventOf, eventsUntil, forgeConnection, remote } from "@reins/testing/changes/Fixture"
+import { eventOf, eventsUntil, forgeConnection, remote, remoteIn } from "@reins/testing/changes/Fixture"
+import { onOwnPort } from "@reins/testing/connections/Loopback"
 import { testExecutor } from "@reins/testing/executor/TestExecutor"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
 import { newAccount } from "@reins/testing/identity/Identity"
-import { Context, Effect, Layer, Logger, LogLevel } from "effect"
+import { beginning, databaseIn } from "@reins/testing/store/Beginning"
+import type { databases } from "@reins/testing/store/Databases"
+import { Context, Effect, Layer, Logger, LogLevel, type Scope } from "effect"
 import { type ChatMessage, type Gateway, type Step, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
+import { describe } from "vitest"
+import { until } from "../changes/Watched.js"
 import { isTurnEnd, temporaryDirectory } from "../execution/Agent.js"
 
 /** The secret that must appear nowhere. */
@@ -37,9 +46,23 @@ export interface Model {
   onPerson?: ((prompt: string) => Array<Step>) | undefined
 }
 
+/** A merge request to be: a session whose agent has worked, and the delivery of its work. */
+interface Delivered {
+  readonly kind: KnownForge
+  readonly connection: Effect.Effect.Success<ReturnType<typeof forgeConnection>>
+  readonly session: Session
+  readonly deliveryId: string
+}
+
+/** The scripted model of an installation. What its directory has already delivered waits in `begun`, each for one test. */
 export class Scripted extends Context.Tag("test/Scripted")<
   Scripted,
-  { readonly model: Model; readonly gateway: Gateway }
+  {
+    readonly model: Model
+    readonly gateway: Gateway
+    readonly root: string
+    readonly begun: Array<Delivered>
+  }
 >() {}
 
 export const write = (path: string, content: string): Step => ({ tool: "write", path, content })
@@ -55,22 +78,31 @@ const planOf = (model: Model) => (messages: ReadonlyArray<ChatMessage>) => {
   return isCare(last) ? model.onCare(last.text) : (model.onPerson?.(last.text) ?? first)
 }
 
-/** An installation with a scripted model behind the small agent. */
-export const installation = (database: Layer.Layer<Database | Bell>) =>
+/** The one gateway of this process, so that its address stays the same, and the model that answers now. */
+const answering: { model: Model; gateway: Promise<Gateway> | undefined } = {
+  model: { onCare: () => [] },
+  gateway: undefined
+}
+
+const openGateway = (model: Model) =>
+  Effect.promise(() => {
+    answering.model = model
+    answering.gateway ??= startGateway({ apiKey: canary, plan: (messages) => planOf(answering.model)(messages) })
+    return answering.gateway
+  })
+
+/** An installation with a scripted model behind the small agent, in a directory. */
+const installationIn = (root: string, database: Layer.Layer<Database | Bell>, begun: ReadonlyArray<Delivered> = []) =>
   Layer.unwrapScoped(
     Effect.gen(function* () {
-      const dataDir = yield* temporaryDirectory
       const model: Model = { onCare: () => [{ say: "Nothing." }] }
-      const gateway = yield* Effect.acquireRelease(
-        Effect.promise(() => startGateway({ apiKey: canary, plan: planOf(model) })),
-        (open) => Effect.promise(() => open.close())
-      )
+      const gateway = yield* openGateway(model)
       return Core.worker.pipe(
         Layer.provideMerge(Core.layerWith({ manifests: smallAgents })),
         Layer.provideMerge(
           Layer.mergeAll(
             CoreConfig.layer({
-              dataDir,
+              dataDir: join(root, "data"),
               executors: [testExecutor],
               allowPrivateHosts: ["127.0.0.1"],
               maxRunningTurns: 4,
@@ -80,12 +112,16 @@ export const installation = (database: Layer.Layer<Database | Bell>) =>
             }),
             database,
             Boot.layerSingle,
-            Layer.succeed(Scripted, { model, gateway })
+            Layer.succeed(Scripted, { model, gateway, root, begun: [...begun] })
           )
         )
       )
     })
   ).pipe(Layer.provide([Logger.minimumLogLevel(LogLevel.Error), PasswordCost.layerTest]))
+
+/** The same for all tests of a suite, in a directory of its own. */
+export const installation = (database: Layer.Layer<Database | Bell>) =>
+  Layer.unwrapScoped(Effect.map(temporaryDirectory, (root) => installationIn(root, database)))
 
 /** A member of the workspace, and what removes them from it. */
 export const newMember = Effect.gen(function* () {
@@ -103,17 +139,10 @@ let newestProject = 1
 
 type Origin = Effect.Effect.Success<ReturnType<typeof remote>>
 
-/** An open merge request of a session whose agent has made it, on a forge that `prepare` gets first. */
-export const opened = <R = never>(
-  kind: KnownForge,
-  care?: CareInput,
-  isOfProject = false,
-  prepare: (origin: Origin) => Effect.Effect<unknown, never, R> = () => Effect.void
-) =>
+/** A session whose agent has worked, on a repository of a forge, and the delivery of its work. */
+const deliver = (kind: KnownForge, origin: Origin, care?: CareInput) =>
   Effect.gen(function* () {
-    const { gateway, model } = yield* Scripted
-    // An earlier test may have set it.
-    model.onPerson = undefined
+    const { gateway } = yield* Scripted
     const { principal, workspaceId } = yield* Embedded.owner
     const connections = yield* Connections
     const made = yield* connections.create(principal, workspaceId, {
@@ -122,36 +151,102 @@ export const opened = <R = never>(
       credential: { base_url: gateway.url, api_key: canary }
     })
     yield* connections.update(principal, made.id, { preferred_model: "scripted-1" })
-    const origin = yield* remote(kind)
-    yield* prepare(origin)
     const connection = yield* forgeConnection(kind, origin.base)
-    const project = isOfProject
-      ? yield* (yield* Projects).create(principal, workspaceId, {
-          slug: `cared-${newestProject++}`,
-          name: "Cared for",
-          spec: { delivery: { care: care ?? {} } }
-        })
-      : undefined
+    const project =
+      care === undefined
+        ? undefined
+        : yield* (yield* Projects).create(principal, workspaceId, {
+            slug: `cared-${newestProject++}`,
+            name: "Cared for",
+            spec: { delivery: { care } }
+          })
     const session = yield* (yield* Sessions).create(principal, workspaceId, {
       ...(project !== undefined && { project_id: project.id }),
       title: "Fix the sum",
       connection_id: made.id,
       repository: { url: origin.url }
     })
-    const messages = yield* Messages
-    /** Sends a message and waits for the end of its turn. */
-    const say = Effect.fnUntraced(function* (content: string) {
-      const { turn_id } = yield* messages.send(principal, session.id, { content })
-      const events = yield* eventsUntil(session.id, 0, (event) => event.turn_id === turn_id && isTurnEnd(event))
-      return events.at(-1)
-    })
-    yield* say("Begin.")
+    yield* say(session.id, "Begin.")
     const [changeset] = (yield* (yield* Changesets).list(principal, session.id, {})).items
     const deliveries = yield* Deliveries
     const asked = yield* deliveries.request(principal, changeset?.id ?? "", { connection_id: connection.id })
     yield* eventOf(session.id, asked.event_watermark, "delivery.succeeded")
+    return { kind, connection, session, deliveryId: asked.delivery.id }
+  })
+
+/** Sends a message and waits for the end of its turn. */
+const say = (sessionId: SessionId, content: string) =>
+  Effect.gen(function* () {
+    const { principal } = yield* Embedded.owner
+    const { turn_id } = yield* (yield* Messages).send(principal, sessionId, { content })
+    const events = yield* eventsUntil(sessionId, 0, (event) => event.turn_id === turn_id && isTurnEnd(event))
+    return events.at(-1)
+  })
+
+/** The repository of a test's directory with its forge, at the address that all tests of this process have for it. */
+const begunOrigin = (root: string, kind: KnownForge) => remoteIn(join(root, kind), kind, onOwnPort(kind))
+
+/** An installation that has delivered the work of an agent to each kind of forge. */
+const delivered = beginning((root) =>
+  Effect.forEach(["github", "gitlab", "gitea"] as const, (kind) =>
+    Effect.flatMap(begunOrigin(root, kind), (origin) => deliver(kind, origin))
+  ).pipe(Effect.provide(installationIn(root, databaseIn(root))), Effect.orDie)
+)
+
+/** Services that a test of a flow asks its suite for. */
+interface Flows {
+  readonly scoped: <A, E>(
+    name: string,
+    test: () => Effect.Effect<A, E, Layer.Layer.Success<ReturnType<typeof installation>> | Scope.Scope>,
+    timeout?: number
+  ) => void
+}
+
+/** Tests on installations that have delivered before. On PostgreSQL they share one, and deliver anew. */
+export const flowsOn = (database: (typeof databases)[number]) => (title: string, define: (it: Flows) => void) => {
+  if (database.name !== "SQLite")
+    return layer(installation(database.layer), { excludeTestServices: true })(title, define)
+  const begun = Layer.unwrapScoped(
+    Effect.map(delivered, ({ made, root }) => installationIn(root, databaseIn(root), made))
+  )
+  describe(title, () =>
+    define({
+      scoped: (name, test, timeout) =>
+        it.scopedLive(name, () => Effect.flatMap(Layer.build(begun), (all) => Effect.provide(test(), all)), timeout)
+    })
+  )
+}
+
+/** The delivery of this test's installation to such a forge, once for each test, or one that is made now. */
+const take = (kind: KnownForge) =>
+  Effect.gen(function* () {
+    const { begun, root } = yield* Scripted
+    const at = begun.findIndex((delivered) => delivered.kind === kind)
+    const [found] = at < 0 ? [] : begun.splice(at, 1)
+    return found && { ...found, origin: yield* begunOrigin(root, kind) }
+  })
+
+/** An open merge request of a session whose agent has made it, on a forge that `prepare` gets first. */
+export const opened = <R = never>(
+  kind: KnownForge,
+  care?: CareInput,
+  isOfProject = false,
+  prepare?: (origin: Origin) => Effect.Effect<unknown, never, R>
+) =>
+  Effect.gen(function* () {
+    const { gateway, model } = yield* Scripted
+    // An earlier test may have set it.
+    model.onPerson = undefined
+    const { principal } = yield* Embedded.owner
+    const anew = Effect.gen(function* () {
+      const origin = yield* remote(kind)
+      if (prepare !== undefined) yield* prepare(origin)
+      return { ...(yield* deliver(kind, origin, isOfProject ? (care ?? {}) : undefined)), origin }
+    })
+    const isUsual = prepare === undefined && !isOfProject
+    const { connection, deliveryId, origin, session } = (isUsual ? yield* take(kind) : undefined) ?? (yield* anew)
     const requests = yield* MergeRequests
-    const answer = yield* requests.open(principal, asked.delivery.id, {
+    const answer = yield* requests.open(principal, deliveryId, {
       draft: false,
       title: "Fix the sum",
       ...(care !== undefined && !isOfProject && { care })
@@ -179,7 +274,7 @@ export const opened = <R = never>(
       origin,
       principal,
       requests,
-      say,
+      say: (content: string) => say(session.id, content),
       session,
       told,
       forge: origin.forge,
@@ -187,6 +282,11 @@ export const opened = <R = never>(
       branch: head_branch,
       care: cares.get(principal, id),
       attentions: Effect.map(cares.attentions(principal, id, { limit: 200 }), ({ items }) => items),
-      ring: looks.look(principal, id)
+      ring: looks.look(principal, id),
+      /** Waits for the look that it asks for. */
+      look: Effect.gen(function* () {
+        const { asked_at } = yield* looks.look(principal, id)
+        yield* until(get, (request) => (request.observed_at ?? "") >= asked_at)
+      })
     }
   })

@@ -1,13 +1,15 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { assert, layer } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import type { CareInput } from "@reins/core/projects/CarePolicy"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
-import { databases } from "@reins/testing/store/Databases"
+import { forgeDatabases } from "@reins/testing/store/Databases"
+import { variants } from "@reins/testing/Variants"
 import { forgesOn } from "@reins/testing/Volume"
-import { Effect, Schedule } from "effect"
+import { Effect } from "effect"
 import { temporaryDirectory } from "../execution/Agent.js"
-import { installation, opened, write } from "./Cared.js"
+import { flowsOn, opened, write } from "./Cared.js"
+import { lookFor } from "./Told.js"
 
 /** A cared-for merge request that changes a line which somebody has changed on `main` too. */
 const conflicted = (kind: KnownForge, care: CareInput = { conflicts: "fix" }) =>
@@ -27,14 +29,7 @@ const conflicted = (kind: KnownForge, care: CareInput = { conflicts: "fix" }) =>
     origin.commitOn("main", "other.txt", "other\n")
     const base = origin.commitOn("main", "a.txt", "uno\n")
     /** Looks until it is so. */
-    const until = <A, E, R>(get: Effect.Effect<A, E, R>, isSo: (value: A) => boolean) => {
-      const looked = Effect.zipRight(Effect.orDie(ring), get)
-      return Effect.repeat(looked, { schedule: Schedule.spaced("40 millis"), until: isSo }).pipe(
-        Effect.timeout("60 seconds"),
-        Effect.orDie,
-        Effect.zipRight(get)
-      )
-    }
+    const until = <A, E, R>(get: Effect.Effect<A, E, R>, isSo: (value: A) => boolean) => lookFor({ ring }, get, isSo)
     const parents = () => origin.git("log", "-1", "--format=%P", head()).split(" ")
     const show = (path: string) => origin.git("show", `${head()}:${path}`)
     const done = until(given.attentions, ([attention]) => attention?.state === "done")
@@ -42,8 +37,9 @@ const conflicted = (kind: KnownForge, care: CareInput = { conflicts: "fix" }) =>
     return { ...given, base, before, done, handedOver, parents, prompts, resolve, show, until }
   })
 
-for (const { layer: database, name } of databases) {
-  layer(installation(database), { excludeTestServices: true, timeout: "120 seconds" })(`conflicts on ${name}`, (it) => {
+for (const database of forgeDatabases) {
+  const { name } = database
+  flowsOn(database)(`conflicts on ${name}`, (it) => {
     for (const kind of forgesOn(name))
       it.scoped(`a conflict with the base becomes one turn and one merge commit on ${kind}`, () =>
         Effect.gen(function* () {
@@ -74,96 +70,55 @@ for (const { layer: database, name } of databases) {
         })
       )
 
-    it.scoped("commits that people push meanwhile stay below the merge", () =>
-      Effect.gen(function* () {
-        const { base, branch, done, model, origin, parents, show } = yield* conflicted("github")
-        const { onCare } = model
-        let theirs = ""
-        model.onCare = (prompt) => {
-          theirs ||= origin.commitOn(branch, "theirs.txt", "theirs\n")
-          return onCare(prompt)
-        }
-        yield* done
-        assert.deepStrictEqual(parents(), [theirs, base])
-        assert.deepStrictEqual(["a.txt", "other.txt", "theirs.txt"].map(show), ["ONE uno", "other", "theirs"])
-      })
-    )
-
-    it.scoped("lines that a person has pushed before are resolved too", () =>
-      Effect.gen(function* () {
-        const given = yield* conflicted("gitlab")
-        const { base, branch, done, model, origin, parents, prompts, show } = given
-        const theirs = origin.commitOn(branch, "other.txt", "OTHER\n")
-        const { onCare } = model
-        model.onCare = (prompt) => [write("other.txt", "other OTHER\n"), ...onCare(prompt)]
-        yield* done
-        assert.deepStrictEqual(parents(), [theirs, base])
-        assert.deepStrictEqual(["a.txt", "other.txt"].map(show), ["ONE uno", "other OTHER"])
-        assert.include([...prompts].join(), 'Conflict in: "other.txt"')
-      })
-    )
-
-    it.scoped("marks that are left are never pushed, and a person has to go on", () =>
-      Effect.gen(function* () {
-        const { before, handedOver, head, model } = yield* conflicted("gitea")
-        model.onCare = () => [write("notes.txt", "Hard.\n"), { say: "I wrote it down." }]
-        assert.deepInclude(yield* handedOver, { reason: "merge_conflict", turns: 1 })
-        assert.strictEqual(head(), before)
-      })
-    )
-
-    it.scoped("marks of an earlier turn are not pushed by one for a check either", () =>
-      Effect.gen(function* () {
-        const given = yield* conflicted("github")
-        const { before, cares, forge, get, handedOver, head, id, model, principal, until } = given
-        model.onCare = () => [write("notes.txt", "Hard.\n"), { say: "I wrote it down." }]
-        yield* handedOver
-        forge.odd.conflicts = false
-        forge.check({ head: before, name: "test", state: "failed", log: "red" })
-        yield* until(get, ({ standing }) => standing?.conflicts === "none" && standing.checks.state === "failing")
-        model.onCare = () => [write("b.txt", "TWO\n"), { say: "Mended." }]
-        yield* cares.start(principal, id, { checks: "fix", rerun_first: false })
-        assert.deepInclude(yield* handedOver, { reason: "merge_conflict", turns: 1 })
-        assert.strictEqual(head(), before)
-      })
-    )
-
-    it.scoped("a proposal is delivered by a person, as the same merge", () =>
-      Effect.gen(function* () {
-        const given = yield* conflicted("github", { conflicts: "propose", checks: "fix" })
-        const { base, before, cares, head, parents, principal, until } = given
-        const [proposed] = yield* until(given.attentions, ([attention]) => attention?.state === "proposed")
-        assert.strictEqual(head(), before)
-        yield* cares.deliver(principal, proposed?.id ?? "")
-        yield* given.done
-        assert.deepStrictEqual(parents(), [before, base])
-      })
-    )
-
-    it.scoped("a resolved file that only a person delivers is proposed", () =>
-      Effect.gen(function* () {
-        const { before, handedOver, head } = yield* conflicted("gitlab", {
-          conflicts: "fix",
-          protected_paths: ["a.txt"]
+    variants(() => {
+      it.scoped("commits that people push meanwhile stay below the merge", () =>
+        Effect.gen(function* () {
+          const { base, branch, done, model, origin, parents, show } = yield* conflicted("github")
+          const { onCare } = model
+          let theirs = ""
+          model.onCare = (prompt) => {
+            theirs ||= origin.commitOn(branch, "theirs.txt", "theirs\n")
+            return onCare(prompt)
+          }
+          yield* done
+          assert.deepStrictEqual(parents(), [theirs, base])
+          assert.deepStrictEqual(["a.txt", "other.txt", "theirs.txt"].map(show), ["ONE uno", "other", "theirs"])
         })
-        assert.deepInclude(yield* handedOver, { reason: "protected_path", turns: 1 })
-        assert.strictEqual(head(), before)
-      })
+      )
+    })
+
+    it.scoped(
+      "marks that are left are never pushed, by a later turn for a check neither, and a person has to go on",
+      () =>
+        Effect.gen(function* () {
+          const given = yield* conflicted("github")
+          const { before, cares, forge, get, handedOver, head, id, model, principal, until } = given
+          model.onCare = () => [write("notes.txt", "Hard.\n"), { say: "I wrote it down." }]
+          assert.deepInclude(yield* handedOver, { reason: "merge_conflict", turns: 1 })
+          assert.strictEqual(head(), before)
+          forge.odd.conflicts = false
+          forge.check({ head: before, name: "test", state: "failed", log: "red" })
+          yield* until(get, ({ standing }) => standing?.conflicts === "none" && standing.checks.state === "failing")
+          model.onCare = () => [write("b.txt", "TWO\n"), { say: "Mended." }]
+          yield* cares.start(principal, id, { checks: "fix", rerun_first: false })
+          assert.deepInclude(yield* handedOver, { reason: "merge_conflict", turns: 1 })
+          assert.strictEqual(head(), before)
+        })
     )
 
-    it.scoped("a base that conflicts again after two turns asks a person", () =>
-      Effect.gen(function* () {
-        const { attentions, done, handedOver, head, origin, resolve, until } = yield* conflicted("github")
-        yield* done
-        resolve("ONE uno due\n")
-        origin.commitOn("main", "a.txt", "due\n")
-        yield* until(attentions, (all) => all.length === 2 && all.every(({ state }) => state === "done"))
-        const second = head()
-        origin.commitOn("main", "a.txt", "tre\n")
-        assert.deepInclude(yield* handedOver, { reason: "same_failure", turns: 2 })
-        assert.strictEqual(head(), second)
-      })
-    )
+    variants(() => {
+      it.scoped("a proposal is delivered by a person, as the same merge", () =>
+        Effect.gen(function* () {
+          const given = yield* conflicted("github", { conflicts: "propose", checks: "fix" })
+          const { base, before, cares, head, parents, principal, until } = given
+          const [proposed] = yield* until(given.attentions, ([attention]) => attention?.state === "proposed")
+          assert.strictEqual(head(), before)
+          yield* cares.deliver(principal, proposed?.id ?? "")
+          yield* given.done
+          assert.deepStrictEqual(parents(), [before, base])
+        })
+      )
+    })
 
     it.scoped("the merge of a branch that is the base no more is not pushed", () =>
       Effect.gen(function* () {
@@ -185,5 +140,55 @@ for (const { layer: database, name } of databases) {
         assert.strictEqual(head(), before)
       })
     )
+
+    variants(() => {
+      it.scoped("lines that a person has pushed before are resolved too", () =>
+        Effect.gen(function* () {
+          const given = yield* conflicted("gitlab")
+          const { base, branch, done, model, origin, parents, prompts, show } = given
+          const theirs = origin.commitOn(branch, "other.txt", "OTHER\n")
+          const { onCare } = model
+          model.onCare = (prompt) => [write("other.txt", "other OTHER\n"), ...onCare(prompt)]
+          yield* done
+          assert.deepStrictEqual(parents(), [theirs, base])
+          assert.deepStrictEqual(["a.txt", "other.txt"].map(show), ["ONE uno", "other OTHER"])
+          assert.include([...prompts].join(), 'Conflict in: "other.txt"')
+        })
+      )
+
+      it.scoped("marks that are left are never pushed, and a person has to go on", () =>
+        Effect.gen(function* () {
+          const { before, handedOver, head, model } = yield* conflicted("gitea")
+          model.onCare = () => [write("notes.txt", "Hard.\n"), { say: "I wrote it down." }]
+          assert.deepInclude(yield* handedOver, { reason: "merge_conflict", turns: 1 })
+          assert.strictEqual(head(), before)
+        })
+      )
+
+      it.scoped("a resolved file that only a person delivers is proposed", () =>
+        Effect.gen(function* () {
+          const { before, handedOver, head } = yield* conflicted("gitlab", {
+            conflicts: "fix",
+            protected_paths: ["a.txt"]
+          })
+          assert.deepInclude(yield* handedOver, { reason: "protected_path", turns: 1 })
+          assert.strictEqual(head(), before)
+        })
+      )
+
+      it.scoped("a base that conflicts again after two turns asks a person", () =>
+        Effect.gen(function* () {
+          const { attentions, done, handedOver, head, origin, resolve, until } = yield* conflicted("github")
+          yield* done
+          resolve("ONE uno due\n")
+          origin.commitOn("main", "a.txt", "due\n")
+          yield* until(attentions, (all) => all.length === 2 && all.every(({ state }) => state === "done"))
+          const second = head()
+          origin.commitOn("main", "a.txt", "tre\n")
+          assert.deepInclude(yield* handedOver, { reason: "same_failure", turns: 2 })
+          assert.strictEqual(head(), second)
+        })
+      )
+    })
   })
 }

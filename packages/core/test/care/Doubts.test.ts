@@ -1,16 +1,19 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { assert, layer } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import type { Attention } from "@reins/core/care/Care"
 import { Conditions } from "@reins/core/changes/conditions/Conditions"
 import * as Embedded from "@reins/core/Embedded"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
+import type { CareInput } from "@reins/core/projects/CarePolicy"
 import { Database } from "@reins/core/store/Database"
-import { databases } from "@reins/testing/store/Databases"
+import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
+import { forgeDatabases } from "@reins/testing/store/Databases"
+import { variants } from "@reins/testing/Variants"
 import { forgesOn } from "@reins/testing/Volume"
 import { Effect } from "effect"
 import { temporaryDirectory } from "../execution/Agent.js"
-import { installation, opened, write } from "./Cared.js"
+import { flowsOn, opened, write } from "./Cared.js"
 import { handsOver, lookFor, looksPass, type Opened, waitFor } from "./Told.js"
 
 const fix = { checks: "fix", rerun_first: false } as const
@@ -30,32 +33,83 @@ const passMinutes = ({ id }: Opened, minutes: number) =>
     }
   })
 
-for (const { layer: database, name } of databases) {
-  layer(installation(database), { excludeTestServices: true, timeout: "120 seconds" })(`doubts on ${name}`, (it) => {
+/** The forge tells of a conflict that git does not find: two proofs of that, without a turn, and then a person is asked. */
+const waitsForConflict = (kind: KnownForge, conflicts: "fix" | "off") =>
+  Effect.gen(function* () {
+    const given = yield* opened(kind, { checks: "fix", conflicts, rerun_first: false })
+    given.forge.odd.conflicts = true
+    const before = given.head()
+    for (const proofs of [1, 2]) {
+      const isProven = (all: ReadonlyArray<Attention>) =>
+        all.filter(({ state }) => state === "superseded").length === proofs
+      yield* lookFor(given, given.attentions, isProven)
+      yield* looksPass(given, 2)
+      assert.deepInclude(yield* given.care, { state: "watching", turns: 0 })
+      assert.lengthOf(yield* given.attentions, proofs)
+      if (proofs === 1) yield* passMinutes(given, 11)
+    }
+    yield* passMinutes(given, 11)
+    assert.deepInclude(yield* handsOver(given, "merge_conflict"), { turns: 0 })
+    assert.isTrue((yield* given.attentions).every(({ turn_id }) => turn_id === null))
+    assert.strictEqual(given.head(), before)
+  })
+
+/** Somebody replaces the branch while a turn writes a file, and changes `a.txt` on it. */
+const forcedDuring = (path: "a.txt" | "mended.txt") =>
+  Effect.gen(function* () {
+    const given = yield* opened("gitea", fix)
+    const { branch, head, model, origin } = given
+    const gate = join(yield* temporaryDirectory, "gate")
+    model.onCare = () => [
+      { tool: "bash", cmd: `until test -e ${gate}; do sleep 0.05; done` },
+      write(path, "yes\n"),
+      { say: "Mended." }
+    ]
+    red(given)
+    yield* lookFor(given, given.attentions, ([attention]) => attention?.state === "turning")
+    origin.git("update-ref", `refs/heads/${branch}`, origin.git("rev-parse", "main"))
+    const theirs = origin.commitOn(branch, "a.txt", "theirs\n")
+    writeFileSync(gate, "")
+    if (path === "a.txt") {
+      assert.deepInclude(yield* handsOver(given, "merge_conflict"), { turns: 1 })
+      assert.strictEqual(head(), theirs)
+    } else {
+      yield* lookFor(given, given.attentions, ([attention]) => attention?.state === "done")
+      assert.strictEqual(origin.git("rev-parse", `${head()}^`), theirs)
+      assert.strictEqual(origin.git("show", `${head()}:a.txt`), "theirs")
+    }
+  })
+
+/** Somebody's key is revoked before there is work for their care. */
+const revoked = (policy: CareInput) =>
+  Effect.gen(function* () {
+    const { workspaceId } = yield* Embedded.owner
+    const keys = yield* ApiKeys
+    const given = yield* opened("github")
+    const { principal } = given
+    const key = yield* keys.create(principal, { name: "care", scopes: ["write"], workspace_id: workspaceId })
+    const by = { ...principal, workspaceId, via: { kind: "api_key", keyId: key.id } } as const
+    yield* given.cares.start(by, given.id, policy)
+    yield* keys.revoke(principal, key.id)
+    red(given)
+    if (policy.reviews !== undefined) given.forge.comment({ author: "bob", body: "Rename it." })
+    assert.deepInclude(yield* handsOver(given, "owner_lost_access"), { turns: 0 })
+    assert.isTrue((yield* given.attentions).every(({ turn_id }) => turn_id === null))
+    assert.isFalse(given.forge.seen.some(({ path }) => path.endsWith("/rerun")))
+  })
+
+for (const database of forgeDatabases) {
+  const { name } = database
+  flowsOn(database)(`doubts on ${name}`, (it) => {
     for (const kind of forgesOn(name)) {
-      for (const conflicts of ["fix", "off"] as const)
-        it.scoped(`the word of ${kind} on a conflict, which git does not find, waits with conflicts ${conflicts}`, () =>
-          Effect.gen(function* () {
-            const given = yield* opened(kind, { checks: "fix", conflicts, rerun_first: false })
-            given.forge.odd.conflicts = true
-            const before = given.head()
-            for (const proofs of [1, 2]) {
-              yield* lookFor(
-                given,
-                given.attentions,
-                (all) => all.filter(({ state }) => state === "superseded").length === proofs
-              )
-              yield* looksPass(given, 2)
-              assert.deepInclude(yield* given.care, { state: "watching", turns: 0 })
-              assert.lengthOf(yield* given.attentions, proofs)
-              if (proofs === 1) yield* passMinutes(given, 11)
-            }
-            yield* passMinutes(given, 11)
-            assert.deepInclude(yield* handsOver(given, "merge_conflict"), { turns: 0 })
-            assert.isTrue((yield* given.attentions).every(({ turn_id }) => turn_id === null))
-            assert.strictEqual(given.head(), before)
-          })
+      it.scoped(`the word of ${kind} on a conflict, which git does not find, waits with conflicts fix`, () =>
+        waitsForConflict(kind, "fix")
+      )
+      variants(() => {
+        it.scoped(`the word of ${kind} on a conflict, which git does not find, waits with conflicts off`, () =>
+          waitsForConflict(kind, "off")
         )
+      })
 
       it.scoped(`a conflict that git finds is told at once where nobody mends it on ${kind}, without a turn`, () =>
         Effect.gen(function* () {
@@ -66,25 +120,27 @@ for (const { layer: database, name } of databases) {
         })
       )
 
-      it.scoped(`${kind} that still computes begins nothing, and a red check has its turn all the same`, () =>
-        Effect.gen(function* () {
-          const given = yield* opened(kind, { ...fix, conflicts: "fix" })
-          given.forge.odd.computing = true
-          given.model.onCare = () => [write("a.txt", "MENDED\n"), { say: "Mended." }]
-          yield* lookFor(given, given.get, ({ standing }) => standing !== null)
-          yield* looksPass(given, 2)
-          assert.isTrue((yield* given.attentions).every(({ turn_id }) => turn_id === null))
-          red(given)
-          // The new head has its own proof of no conflict, which may be newer.
-          const isDone = ({ state }: Attention) => state === "done"
-          const done = (yield* lookFor(given, given.attentions, (all) => all.some(isDone))).find(isDone)
-          assert.deepStrictEqual(
-            done?.causes.map((cause) => cause.kind),
-            ["checks"]
-          )
-          assert.deepInclude(yield* given.care, { turns: 1 })
-        })
-      )
+      variants(() => {
+        it.scoped(`${kind} that still computes begins nothing, and a red check has its turn all the same`, () =>
+          Effect.gen(function* () {
+            const given = yield* opened(kind, { ...fix, conflicts: "fix" })
+            given.forge.odd.computing = true
+            given.model.onCare = () => [write("a.txt", "MENDED\n"), { say: "Mended." }]
+            yield* lookFor(given, given.get, ({ standing }) => standing !== null)
+            yield* looksPass(given, 2)
+            assert.isTrue((yield* given.attentions).every(({ turn_id }) => turn_id === null))
+            red(given)
+            // The new head has its own proof of no conflict, which may be newer.
+            const isDone = ({ state }: Attention) => state === "done"
+            const done = (yield* lookFor(given, given.attentions, (all) => all.some(isDone))).find(isDone)
+            assert.deepStrictEqual(
+              done?.causes.map((cause) => cause.kind),
+              ["checks"]
+            )
+            assert.deepInclude(yield* given.care, { turns: 1 })
+          })
+        )
+      })
 
       it.scoped(`an old head on ${kind} after our push costs no turn, and in the end a person is asked`, () =>
         Effect.gen(function* () {
@@ -132,54 +188,25 @@ for (const { layer: database, name } of databases) {
       })
     )
 
-    for (const path of ["a.txt", "mended.txt"])
-      it.scoped(`a force push during a turn that writes ${path} stays below it, or is left to a person`, () =>
-        Effect.gen(function* () {
-          const given = yield* opened("gitea", fix)
-          const { branch, head, model, origin } = given
-          const gate = join(yield* temporaryDirectory, "gate")
-          model.onCare = () => [
-            { tool: "bash", cmd: `until test -e ${gate}; do sleep 0.05; done` },
-            write(path, "yes\n"),
-            { say: "Mended." }
-          ]
-          red(given)
-          yield* lookFor(given, given.attentions, ([attention]) => attention?.state === "turning")
-          origin.git("update-ref", `refs/heads/${branch}`, origin.git("rev-parse", "main"))
-          const theirs = origin.commitOn(branch, "a.txt", "theirs\n")
-          writeFileSync(gate, "")
-          if (path === "a.txt") {
-            assert.deepInclude(yield* handsOver(given, "merge_conflict"), { turns: 1 })
-            assert.strictEqual(head(), theirs)
-          } else {
-            yield* lookFor(given, given.attentions, ([attention]) => attention?.state === "done")
-            assert.strictEqual(origin.git("rev-parse", `${head()}^`), theirs)
-            assert.strictEqual(origin.git("show", `${head()}:a.txt`), "theirs")
-          }
-        })
+    variants(() => {
+      it.scoped("a force push during a turn that changes the same file is left to a person", () =>
+        forcedDuring("a.txt")
       )
+    })
+    variants(() => {
+      it.scoped("a force push during a turn that writes another file stays below it", () => forcedDuring("mended.txt"))
+    })
 
-    it.scoped("a key that is revoked begins no check anew, no turn and no delivery", () =>
-      Effect.gen(function* () {
-        const { workspaceId } = yield* Embedded.owner
-        const keys = yield* ApiKeys
-        for (const policy of [fix, { checks: "fix" }, { reviews: "fix" }] as const) {
-          const given = yield* opened("github")
-          const { principal } = given
-          const key = yield* keys.create(principal, { name: "care", scopes: ["write"], workspace_id: workspaceId })
-          const by = { ...principal, workspaceId, via: { kind: "api_key", keyId: key.id } } as const
-          yield* given.cares.start(by, given.id, policy)
-          yield* keys.revoke(principal, key.id)
-          red(given)
-          if ("reviews" in policy) given.forge.comment({ author: "bob", body: "Rename it." })
-          assert.deepInclude(yield* handsOver(given, "owner_lost_access"), { turns: 0 })
-          assert.isTrue((yield* given.attentions).every(({ turn_id }) => turn_id === null))
-          assert.isFalse(given.forge.seen.some(({ path }) => path.endsWith("/rerun")))
-        }
-      })
-    )
+    it.scoped("a key that is revoked begins no check anew, no turn and no delivery", () => revoked({ checks: "fix" }))
+    variants(() => {
+      for (const [what, policy] of [
+        ["a red check", fix],
+        ["a comment", { reviews: "fix" }]
+      ] as const)
+        it.scoped(`a key that is revoked begins no turn for ${what}`, () => revoked(policy))
+    })
 
-    for (const kind of ["github", "gitea"] as const)
+    for (const kind of forgesOn(name).filter((each) => each !== "gitlab"))
       it.scoped(`a check that ${kind} demands and that never reports is told by its name, and then to a person`, () =>
         Effect.gen(function* () {
           const given = yield* opened(kind, fix)

@@ -1,42 +1,50 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert } from "@effect/vitest"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
 import type { CareReason } from "@reins/core/care/Care"
 import { reasonMessages } from "@reins/core/care/Reasons"
 import { Database } from "@reins/core/store/Database"
-import { Cause, Effect, Schedule } from "effect"
+import { within } from "@reins/testing/MachineTime"
+import { Effect, Schedule } from "effect"
 import type { opened } from "./Cared.js"
 
 /** A cared-for merge request of a test. */
 export type Opened = Effect.Effect.Success<ReturnType<typeof opened<never>>>
 
 /** Fails a wait that takes a minute, and names what it waited for. */
-const inAMinute = (isSo: (value: never) => boolean) => {
-  const late = new Error(`A minute has gone by without ${isSo}`)
-  return <A, E, R>(wait: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.timeoutFailCause(wait, { duration: "60 seconds", onTimeout: () => Cause.die(late) })
-}
+const inAMinute = (isSo: (value: never) => boolean) => within(60, String(isSo))
 
 /** Reads until it is so. */
 export const waitFor = <A, E, R>(get: Effect.Effect<A, E, R>, isSo: (value: A) => boolean): Effect.Effect<A, E, R> =>
-  Effect.repeat(get, { schedule: Schedule.spaced("20 millis"), until: isSo }).pipe(
+  Effect.repeat(get, { schedule: Schedule.spaced("100 millis"), until: isSo }).pipe(
     inAMinute(isSo),
     Effect.zipRight(get)
   )
+
+/** A look asks git and the forge, so this many milliseconds pass between two. What is known is read in between. */
+const betweenLooks = 200
+
+/** Has `asked` done at the first time, and then once in a while. */
+export const onceInAWhile = <E, R>(asked: Effect.Effect<unknown, E, R>): Effect.Effect<void, E, R> => {
+  let askedAt = Number.NEGATIVE_INFINITY
+  return Effect.suspend(() => {
+    if (performance.now() - askedAt < betweenLooks) return Effect.void
+    askedAt = performance.now()
+    return Effect.asVoid(asked)
+  })
+}
 
 /** Looks until it is so. */
 export const lookFor = <A, E, R>(
   { ring }: { readonly ring: Effect.Effect<unknown, unknown> },
   get: Effect.Effect<A, E, R>,
   isSo: (value: A) => boolean
-): Effect.Effect<A, E, R> => {
-  const seen: Effect.Effect<A, E, R> = Effect.zipRight(Effect.orDie(ring), get)
-  return Effect.repeat(seen, { schedule: Schedule.spaced("40 millis"), until: (value: A) => isSo(value) }).pipe(
-    inAMinute(isSo),
-    Effect.zipRight(get)
-  )
-}
+): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    const seen: Effect.Effect<A, E, R> = Effect.zipRight(onceInAWhile(Effect.orDie(ring)), get)
+    return Effect.repeat(seen, { schedule: Schedule.spaced("100 millis"), until: (value: A) => isSo(value) })
+  }).pipe(inAMinute(isSo), Effect.zipRight(get))
 
 /** Waits for so many more looks that have ended, whether the forge could be read or not. */
 export const looksPass = (given: Opened, count: number) =>

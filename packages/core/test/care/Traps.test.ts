@@ -1,14 +1,16 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { assert, layer } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Changesets } from "@reins/core/changes/Changesets"
+import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { put } from "@reins/testing/git/Fixture"
 import { pathsOf } from "@reins/testing/sessions/Paths"
-import { databases } from "@reins/testing/store/Databases"
+import { forgeDatabases } from "@reins/testing/store/Databases"
+import { variants } from "@reins/testing/Variants"
 import { forgesOn } from "@reins/testing/Volume"
 import { Effect } from "effect"
 import { temporaryDirectory } from "../execution/Agent.js"
-import { installation, opened, write } from "./Cared.js"
+import { flowsOn, opened, write } from "./Cared.js"
 import { handsOver, lookFor, looksPass, type Opened, waitFor } from "./Told.js"
 
 const fix = { checks: "fix", rerun_first: false } as const
@@ -31,14 +33,35 @@ const isTurning = ([attention]: ReadonlyArray<{ readonly state: string }>) => at
 
 const removeBranch = ({ branch, origin }: Opened) => origin.git("update-ref", "-d", `refs/heads/${branch}`)
 
-for (const { layer: database, name } of databases) {
-  layer(installation(database), { excludeTestServices: true, timeout: "120 seconds" })(`traps on ${name}`, (it) => {
+/** A person closes or merges the request during a turn. */
+const endsMeanwhile = (kind: KnownForge, state: "closed" | "merged") =>
+  Effect.gen(function* () {
+    const given = yield* opened(kind, fix)
+    const goOn = yield* gated(given)
+    const before = given.head()
+    red(given)
+    yield* lookFor(given, given.attentions, isTurning)
+    for (const pull of given.forge.pulls) pull.state = state
+    yield* lookFor({ ring: Effect.ignore(given.ring) }, given.get, (request) => request.state === state)
+    yield* goOn
+    const sealed = Effect.flatMap(Changesets, (changesets) => changesets.list(given.principal, given.session.id, {}))
+    const { items } = yield* waitFor(sealed, ({ items }) => items.length === 2)
+    const [attention] = yield* given.attentions
+    assert.deepInclude(attention, { state: "superseded", delivery_id: null })
+    assert.strictEqual(items[0]?.source_turn_id, attention?.turn_id)
+    assert.deepInclude(yield* given.care, { state: "ended", reason: state })
+    assert.strictEqual(given.head(), before)
+  })
+
+for (const database of forgeDatabases) {
+  const { name } = database
+  flowsOn(database)(`traps on ${name}`, (it) => {
     for (const kind of forgesOn(name)) {
       it.scoped(`the branch of a fork on ${kind} is told, and gets no turn`, () =>
         Effect.gen(function* () {
           const given = yield* opened(kind, fix)
-          red(given)
           for (const pull of given.forge.pulls) pull.fork = true
+          red(given)
           assert.deepInclude(yield* handsOver(given, "fork"), { turns: 0 })
           assert.deepStrictEqual(yield* given.attentions, [])
         })
@@ -52,29 +75,14 @@ for (const { layer: database, name } of databases) {
         })
       )
 
-      it.scoped(`a request that a person closes or merges on ${kind} during a turn is left as it is`, () =>
-        Effect.gen(function* () {
-          for (const state of ["closed", "merged"] as const) {
-            const given = yield* opened(kind, fix)
-            const goOn = yield* gated(given)
-            const before = given.head()
-            red(given)
-            yield* lookFor(given, given.attentions, isTurning)
-            for (const pull of given.forge.pulls) pull.state = state
-            yield* waitFor(Effect.zipRight(Effect.ignore(given.ring), given.get), (request) => request.state === state)
-            yield* goOn
-            const sealed = Effect.flatMap(Changesets, (changesets) =>
-              changesets.list(given.principal, given.session.id, {})
-            )
-            const { items } = yield* waitFor(sealed, ({ items }) => items.length === 2)
-            const [attention] = yield* given.attentions
-            assert.deepInclude(attention, { state: "superseded", delivery_id: null })
-            assert.strictEqual(items[0]?.source_turn_id, attention?.turn_id)
-            assert.deepInclude(yield* given.care, { state: "ended", reason: state })
-            assert.strictEqual(given.head(), before)
-          }
-        })
+      it.scoped(`a request that a person closes on ${kind} during a turn is left as it is`, () =>
+        endsMeanwhile(kind, "closed")
       )
+      variants(() => {
+        it.scoped(`a request that a person merges on ${kind} during a turn is left as it is`, () =>
+          endsMeanwhile(kind, "merged")
+        )
+      })
     }
 
     it.scoped("a branch that goes while the agent works is told, and nothing is pushed", () =>
@@ -92,24 +100,16 @@ for (const { layer: database, name } of databases) {
       })
     )
 
-    it.scoped("a branch that is gone before the turn is told", () =>
-      Effect.gen(function* () {
-        const given = yield* opened("github", fix)
-        given.forge.odd.staleHead = given.head()
-        red(given)
-        removeBranch(given)
-        assert.deepInclude(yield* handsOver(given, "branch_gone"), { turns: 0 })
-      })
-    )
-
-    it.scoped("a repository that takes the credential no more is told before a turn", () =>
-      Effect.gen(function* () {
-        const given = yield* opened("gitea", fix)
-        red(given)
-        given.origin.gate.closed = true
-        assert.deepInclude(yield* handsOver(given, "auth_required"), { turns: 0 })
-      })
-    )
+    variants(() => {
+      it.scoped("a repository that takes the credential no more is told before a turn", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("gitea", fix)
+          red(given)
+          given.origin.gate.closed = true
+          assert.deepInclude(yield* handsOver(given, "auth_required"), { turns: 0 })
+        })
+      )
+    })
 
     it.scoped("a push that the repository refuses is told", () =>
       Effect.gen(function* () {
@@ -123,22 +123,6 @@ for (const { layer: database, name } of databases) {
       })
     )
 
-    it.scoped("a branch that moves during each try is told, and every commit of the person stays", () =>
-      Effect.gen(function* () {
-        const given = yield* opened("github", fix)
-        const { branch, model, origin } = given
-        model.onCare = () => [write("a.txt", "MENDED\n"), { say: "Mended." }]
-        let pushes = 0
-        origin.gate.asked = (_method, url) => {
-          if (url.includes("service=git-receive-pack")) origin.commitOn(branch, `faster-${++pushes}.txt`, "faster\n")
-        }
-        red(given)
-        assert.deepInclude(yield* handsOver(given, "head_keeps_moving"), { turns: 1 })
-        assert.isAtLeast(pushes, 3)
-        assert.strictEqual(origin.git("show", `${branch}:a.txt`), "ONE")
-      })
-    )
-
     it.scoped("a turn that fails is told", () =>
       Effect.gen(function* () {
         const given = yield* opened("gitlab", fix)
@@ -148,25 +132,29 @@ for (const { layer: database, name } of databases) {
       })
     )
 
-    it.scoped("a turn that changes nothing is told", () =>
-      Effect.gen(function* () {
-        const given = yield* opened("github", fix)
-        given.model.onCare = () => [{ say: "It is not mine." }]
-        red(given)
-        assert.deepInclude(yield* handsOver(given, "no_change"), { turns: 1 })
-      })
-    )
+    variants(() => {
+      it.scoped("a turn that changes nothing is told", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("github", fix)
+          given.model.onCare = () => [{ say: "It is not mine." }]
+          red(given)
+          assert.deepInclude(yield* handsOver(given, "no_change"), { turns: 1 })
+        })
+      )
+    })
 
-    it.scoped("a file that only a person delivers is told", () =>
-      Effect.gen(function* () {
-        const given = yield* opened("gitea", fix)
-        given.model.onCare = () => [write(".gitea/workflows/ci.yml", "on: push\n"), { say: "No CI." }]
-        const before = given.head()
-        red(given)
-        assert.deepInclude(yield* handsOver(given, "protected_path"), { turns: 1 })
-        assert.strictEqual(given.head(), before)
-      })
-    )
+    variants(() => {
+      it.scoped("a file that only a person delivers is told", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("gitea", fix)
+          given.model.onCare = () => [write(".gitea/workflows/ci.yml", "on: push\n"), { say: "No CI." }]
+          const before = given.head()
+          red(given)
+          assert.deepInclude(yield* handsOver(given, "protected_path"), { turns: 1 })
+          assert.strictEqual(given.head(), before)
+        })
+      )
+    })
 
     it.scoped("the same checks, red after two turns, are told", () =>
       Effect.gen(function* () {
@@ -182,16 +170,18 @@ for (const { layer: database, name } of databases) {
       })
     )
 
-    it.scoped("turns that are used up are told", () =>
-      Effect.gen(function* () {
-        const given = yield* opened("github", { ...fix, max_turns: 1 })
-        given.model.onCare = () => [write("a.txt", "MENDED\n"), { say: "Mended." }]
-        red(given)
-        yield* lookFor(given, given.attentions, ([attention]) => attention?.state === "done")
-        red(given, "lint")
-        assert.deepInclude(yield* handsOver(given, "turns_exhausted"), { turns: 1 })
-      })
-    )
+    variants(() => {
+      it.scoped("turns that are used up are told", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("github", { ...fix, max_turns: 1 })
+          given.model.onCare = () => [write("a.txt", "MENDED\n"), { say: "Mended." }]
+          red(given)
+          yield* lookFor(given, given.attentions, ([attention]) => attention?.state === "done")
+          red(given, "lint")
+          assert.deepInclude(yield* handsOver(given, "turns_exhausted"), { turns: 1 })
+        })
+      )
+    })
 
     it.scoped("changes of a person that were not delivered are told", () =>
       Effect.gen(function* () {
@@ -241,5 +231,33 @@ for (const { layer: database, name } of databases) {
           assert.deepInclude(yield* handsOver(given, "stopped_by_comment"), { turns: 0 })
         })
       )
+
+    variants(() => {
+      it.scoped("a branch that is gone before the turn is told", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("github", fix)
+          given.forge.odd.staleHead = given.head()
+          red(given)
+          removeBranch(given)
+          assert.deepInclude(yield* handsOver(given, "branch_gone"), { turns: 0 })
+        })
+      )
+
+      it.scoped("a branch that moves during each try is told, and every commit of the person stays", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("github", fix)
+          const { branch, model, origin } = given
+          model.onCare = () => [write("a.txt", "MENDED\n"), { say: "Mended." }]
+          let pushes = 0
+          origin.gate.asked = (_method, url) => {
+            if (url.includes("service=git-receive-pack")) origin.commitOn(branch, `faster-${++pushes}.txt`, "faster\n")
+          }
+          red(given)
+          assert.deepInclude(yield* handsOver(given, "head_keeps_moving"), { turns: 1 })
+          assert.isAtLeast(pushes, 3)
+          assert.strictEqual(origin.git("show", `${branch}:a.txt`), "ONE")
+        })
+      )
+    })
   })
 }

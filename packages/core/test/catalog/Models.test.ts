@@ -1,9 +1,9 @@
 import type { ServerResponse } from "node:http"
 import { assert, layer as suite } from "@effect/vitest"
+import type { WorkspaceId } from "@reins/base/domain/Ids"
+import type { Principal } from "@reins/base/domain/Principal"
 import { Models } from "@reins/core/catalog/Models"
 import { Connections } from "@reins/core/connections/Connections"
-import type { WorkspaceId } from "@reins/core/domain/Ids"
-import type { Principal } from "@reins/core/domain/Principal"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Workspaces } from "@reins/core/identity/Workspaces"
 import { Database } from "@reins/core/store/Database"
@@ -160,7 +160,7 @@ for (const database of databases) {
         assert.strictEqual(yield* codeOf(alpha), "connection_required")
         assert.strictEqual(yield* codeOf({ ...alpha, workspace_id: other.workspaceId }), "not_found")
         assert.strictEqual(yield* codeOf({ ...alpha, workspace_id: "nowhere" }), "not_found")
-        assert.strictEqual(yield* codeOf({ provider_id: "beta" }), "unsupported_capability")
+        assert.strictEqual(yield* codeOf({ provider_id: "beta" }), "connection_required")
         assert.strictEqual(yield* codeOf({ provider_id: "gamma" }), "provider_disabled")
         assert.strictEqual(yield* codeOf({ provider_id: "nobody" }), "provider_disabled")
         const connections = yield* Connections

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { assert, it } from "@effect/vitest"
-import { Manifests } from "@reins/core/harness/Manifests"
+import { Manifests } from "@reins/machine/harness/Manifests"
 import { Effect } from "effect"
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url))

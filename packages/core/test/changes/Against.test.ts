@@ -1,12 +1,12 @@
 import { assert, describe, layer as suiteOver } from "@effect/vitest"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { codeOf, installation, remote, workspace } from "@reins/testing/changes/Fixture"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`a changeset against another one, on ${name}`, () => {
-    suiteOver(installation(layer), { excludeTestServices: true, timeout: "60 seconds" })((it) => {
+    suiteOver(installation(layer), { excludeTestServices: true })((it) => {
       it.scoped("is what has changed since, as a diff and as a list of files", () =>
         Effect.gen(function* () {
           const { change, principal, session } = yield* workspace((yield* remote()).url)

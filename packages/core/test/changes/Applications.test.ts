@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import type { Principal } from "@reins/base/domain/Principal"
 import { Applications } from "@reins/core/changes/Applications"
 import type { ApplicationInput } from "@reins/core/changes/ChangesApi"
 import type { Changeset } from "@reins/core/changes/Changeset"
-import type { Principal } from "@reins/core/domain/Principal"
 import * as Embedded from "@reins/core/Embedded"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
@@ -25,7 +25,7 @@ import {
 import { put } from "@reins/testing/git/Fixture"
 import { newAccount } from "@reins/testing/identity/Identity"
 import { services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { principalOf } from "../identity/Principals.js"
 
@@ -53,7 +53,7 @@ const applied = (changeset: Changeset, input: ApplicationInput) =>
     return { application: yield* applications.get(principal, application.id), event }
   })
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`applications on ${name}`, () => {
     it.scopedLive("a changeset is merged into what the target holds; applying it again changes nothing", () =>
       Effect.gen(function* () {

@@ -1,13 +1,14 @@
 import { assert, layer } from "@effect/vitest"
+import type { MergeRequestId } from "@reins/base/domain/Ids"
 import { Cares } from "@reins/core/care/Cares"
 import { Conditions } from "@reins/core/changes/conditions/Conditions"
 import { MergeRequests } from "@reins/core/changes/MergeRequests"
-import type { MergeRequestId } from "@reins/core/domain/Ids"
 import type { MergeConditionsInput } from "@reins/core/projects/MergeTerms"
 import { Database } from "@reins/core/store/Database"
 import { eventsUntil, installation, operationEnd } from "@reins/testing/changes/Fixture"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
-import { databases } from "@reins/testing/store/Databases"
+import { forgeDatabases } from "@reins/testing/store/Databases"
+import { variants } from "@reins/testing/Variants"
 import { forgesOn } from "@reins/testing/Volume"
 import { Effect } from "effect"
 import { until, watched } from "./Watched.js"
@@ -40,7 +41,7 @@ const passMinutes = (id: MergeRequestId, minutes: number) =>
     yield* run(sql`update watches set memory = ${earlier} where merge_request_id = ${id}`)
   })
 
-for (const { layer: database, name } of databases) {
+for (const { layer: database, name } of forgeDatabases) {
   layer(installation(database), { excludeTestServices: true })(`merges that wait on ${name}`, (it) => {
     for (const kind of forgesOn(name)) {
       it.scoped(`${kind}: another base branch ends the conditions, and is told`, () =>
@@ -106,16 +107,18 @@ for (const { layer: database, name } of databases) {
       })
     )
 
-    it.scoped("care for reviewers goes on in a repository without checks", () =>
-      Effect.gen(function* () {
-        const { cares, id, look, principal } = yield* armed("gitea")
-        yield* cares.start(principal, id, { checks: "fix", reviews: "fix" })
-        yield* look
-        yield* passMinutes(id, 11)
-        assert.deepInclude((yield* look).conditions ?? {}, { state: "given_up", reason: "checks_do_not_run" })
-        assert.deepInclude(yield* cares.get(principal, id), { state: "watching" })
-      })
-    )
+    variants(() => {
+      it.scoped("care for reviewers goes on in a repository without checks", () =>
+        Effect.gen(function* () {
+          const { cares, id, look, principal } = yield* armed("gitea")
+          yield* cares.start(principal, id, { checks: "fix", reviews: "fix" })
+          yield* look
+          yield* passMinutes(id, 11)
+          assert.deepInclude((yield* look).conditions ?? {}, { state: "given_up", reason: "checks_do_not_run" })
+          assert.deepInclude(yield* cares.get(principal, id), { state: "watching" })
+        })
+      )
+    })
 
     it.scoped("a repository whose CI has reported before is waited for", () =>
       Effect.gen(function* () {

@@ -3,6 +3,9 @@ import { generateKeyPairSync } from "node:crypto"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it, layer } from "@effect/vitest"
+import { ChangesetId, MessageId, newId, type SessionId, type TurnId } from "@reins/base/domain/Ids"
+import type { Principal } from "@reins/base/domain/Principal"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { actorOf } from "@reins/core/access/Access"
 import { makeAuthorship } from "@reins/core/changes/Authors"
 import type { DeliveryInput } from "@reins/core/changes/ChangesApi"
@@ -14,9 +17,6 @@ import { SigningKeys } from "@reins/core/changes/SigningKeys"
 import { publicLine, sshSignature } from "@reins/core/changes/SshSignature"
 import { Connections } from "@reins/core/connections/Connections"
 import { Validations } from "@reins/core/connections/Validations"
-import { ChangesetId, MessageId, newId, type SessionId, type TurnId } from "@reins/core/domain/Ids"
-import type { Principal } from "@reins/core/domain/Principal"
-import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import * as Embedded from "@reins/core/Embedded"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
@@ -40,7 +40,7 @@ import {
 } from "@reins/testing/changes/Fixture"
 import { plainGit, temporary } from "@reins/testing/git/Fixture"
 import { services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Redacted } from "effect"
 import { principalOf } from "../identity/Principals.js"
 
@@ -128,7 +128,7 @@ const capturedNow = (sessionId: SessionId, turnId: TurnId | null = null) =>
     return (yield* store.find(id)) ?? assert.fail("no changeset")
   })
 
-for (const { layer: database, name } of databases) {
+for (const { layer: database, name } of flowDatabases) {
   layer(services(database), { excludeTestServices: true })(`the people of a commit on ${name}`, (it) => {
     it.scoped("an account names only an address that it has proved, and takes it back", () =>
       Effect.gen(function* () {

@@ -1,8 +1,11 @@
+import { CheckId, MergeRequestId, ReviewId, ThreadId } from "@reins/base/domain/Ids"
 import { type ConditionFacts, unmetOf } from "@reins/core/changes/conditions/ConditionDecision"
 import type { MergeTerms } from "@reins/core/changes/conditions/MergeConditions"
-import type { RequestCheck, RequestReview, RequestThread } from "@reins/core/changes/looks/RequestParts"
-import { CheckId, MergeRequestId, ReviewId, ThreadId } from "@reins/core/domain/Ids"
-import { fitsCheck } from "@reins/core/forge/BranchRules"
+import type { JudgedCheck } from "@reins/core/changes/looks/CheckLogs"
+import type { LeftParts } from "@reins/core/changes/looks/LeftOut"
+import type { JudgedReview, Rights } from "@reins/core/changes/looks/Objections"
+import type { ForgeAuthor, RequestCheck, RequestReview, RequestThread } from "@reins/core/changes/looks/RequestParts"
+import { fitsCheck } from "@reins/machine/forge/BranchRules"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
 
@@ -34,20 +37,23 @@ const mostly = <A>(usual: A, ...others: ReadonlyArray<A>): fc.Arbitrary<A> =>
 
 const shaOf = mostly(head, other)
 
-const check: fc.Arbitrary<RequestCheck> = fc.record({
-  id: fc.constant(CheckId.make("chk_1", unvalidated)),
-  merge_request_id: fc.constant(merge_request_id),
-  head_sha: shaOf,
-  name: fc.constantFrom("build", "test", "lint"),
-  state: mostly<RequestCheck["state"]>("passing", "pending", "failing", "cancelled", "skipped", "action_required"),
-  optional: mostly(false, true),
-  on_base: fc.constantFrom(true, false, null),
-  url: fc.constant(null),
-  started_at: fc.constant(null),
-  ended_at: fc.constant(null)
-})
+const check: fc.Arbitrary<JudgedCheck> = fc
+  .record({
+    id: fc.constant(CheckId.make("chk_1", unvalidated)),
+    merge_request_id: fc.constant(merge_request_id),
+    head_sha: shaOf,
+    name: fc.constantFrom("build", "test", "lint"),
+    state: mostly<RequestCheck["state"]>("passing", "pending", "failing", "cancelled", "skipped", "action_required"),
+    optional: mostly(false, true),
+    on_base: fc.constantFrom(true, false, null),
+    url: fc.constant(null),
+    started_at: fc.constant(null),
+    ended_at: fc.constant(null)
+  })
+  .map((seen) => ({ ...seen, identity: { context: seen.name, app: null, source: seen.name, trigger: null } }))
 
-const review: fc.Arbitrary<RequestReview> = fc.record({
+const review: fc.Arbitrary<JudgedReview> = fc.record({
+  official: mostly<boolean | null>(null, true, false),
   id: fc.constant(ReviewId.make("rvw_1", unvalidated)),
   merge_request_id: fc.constant(merge_request_id),
   author: fc.record({
@@ -69,7 +75,15 @@ const thread: fc.Arbitrary<RequestThread> = fc.record({
   side: fc.constant("new" as const),
   outdated: fc.constant(false),
   resolved: mostly<boolean | null>(true, false, null),
-  comments: fc.constant([])
+  comments: fc.array(
+    fc
+      .record({
+        login: fc.constantFrom("ann", "bob", "eve"),
+        kind: mostly<ForgeAuthor["kind"]>("person", "bot", "self")
+      })
+      .map((author) => ({ forge_id: "1", author, body: "", url: null, written_at: null })),
+    { minLength: 1, maxLength: 2 }
+  )
 })
 
 const unread = { kind: "forbidden" as const, message: "No." }
@@ -85,7 +99,16 @@ const facts: fc.Arbitrary<ConditionFacts> = fc.record({
       checks: fc.uniqueArray(check, { maxLength: 3, selector: ({ head_sha, name }) => `${head_sha} ${name}` }),
       reviews: fc.array(review, { maxLength: 3 }),
       threads: fc.array(thread, { maxLength: 2 }),
-      isComplete: mostly(true, false),
+      left: mostly<LeftParts>({}, { checks: "No." }, { reviews: "No." }, { threads: "No." }),
+      rights: mostly<Rights>(
+        new Map([
+          ["ann", true],
+          ["bob", true],
+          ["eve", false]
+        ]),
+        new Map(),
+        new Map([["eve", null]])
+      ),
       isLate: fc.boolean()
     })
     .chain((sighting) =>
@@ -99,7 +122,9 @@ const facts: fc.Arbitrary<ConditionFacts> = fc.record({
       }))
     ),
   requiredChecks: mostly<ReadonlyArray<string> | null>([], null, ["build"], ["build", "deploy"], ["*"]),
-  writers: mostly<ReadonlySet<string>>(new Set(["ann", "bob"]), new Set()),
+  demands: fc.constant([]),
+  obstacle: fc.constant(undefined),
+  anyMethod: fc.constant(false),
   deliveredDigest: mostly<string | null>(digests[0], null),
   verdicts: fc.array(
     fc.record({
@@ -114,13 +139,15 @@ const facts: fc.Arbitrary<ConditionFacts> = fc.record({
 })
 
 /** The last review of each that is more than a comment. */
-const lastReviews = ({ sighting }: ConditionFacts): ReadonlyArray<RequestReview> => {
+const lastReviews = ({ sighting }: ConditionFacts): ReadonlyArray<JudgedReview> => {
   const inOrder = [...sighting.reviews].sort((one, two) =>
     (one.submitted_at ?? "").localeCompare(two.submitted_at ?? "")
   )
   const logins = [...new Set(inOrder.map(({ author }) => author.login))]
   return logins.flatMap((login) =>
-    inOrder.filter(({ author, state }) => author.login === login && state !== "commented").slice(-1)
+    inOrder
+      .filter(({ author, official, state }) => author.login === login && state !== "commented" && official !== false)
+      .slice(-1)
   )
 }
 
@@ -131,8 +158,13 @@ const musts: Readonly<Record<string, (terms: MergeTerms, facts: ConditionFacts) 
   "it has no conflict, and that is known": (_, { sighting }) => sighting.conflicts === "none",
   "its own head, as delivered": ({ heads, verdict }, { deliveredDigest }) =>
     (heads === "any" && verdict === null) || deliveredDigest !== null,
-  "every check is known": ({ checks }, { sighting }) => checks === "none" || sighting.isComplete,
-  "no check that counts is red or runs, and one of this head has passed": ({ checks }, facts) => {
+  "every check is known": ({ checks }, { sighting }) => checks === "none" || sighting.left.checks === undefined,
+  "every review and comment is known": (_, { sighting: { left } }) =>
+    left.reviews === undefined && left.threads === undefined,
+  "no check that counts is red or runs, and one of this head has passed if the forge demands none": (
+    { checks },
+    facts
+  ) => {
     if (checks === "none") return true
     const demanded = checks === "required" ? (facts.requiredChecks ?? []) : []
     const counting = facts.sighting.checks.filter(
@@ -140,19 +172,34 @@ const musts: Readonly<Record<string, (terms: MergeTerms, facts: ConditionFacts) 
         head_sha === head && (demanded.length === 0 ? !optional : demanded.some((each) => fitsCheck(each, name)))
     )
     return (
-      counting.some(({ state }) => state === "passing") &&
+      (demanded.length > 0 || counting.some(({ state }) => state === "passing")) &&
       counting.every(({ state }) => state === "passing" || state === "skipped") &&
       demanded.every((each) => counting.some(({ name }) => fitsCheck(each, name)))
     )
   },
-  "nobody asks for changes": (_, facts) => lastReviews(facts).every(({ state }) => state !== "changes_requested"),
+  "nobody who may write asks for changes, nor anybody of whom that is not known": (_, facts) =>
+    lastReviews(facts).every(
+      ({ author: { kind, login }, state }) =>
+        state !== "changes_requested" || (kind === "person" && facts.sighting.rights.get(login) === false)
+    ),
   "the approvals are of this head, by people who may write": ({ approvals }, facts) =>
     lastReviews(facts).filter(
       ({ author, head_sha, state }) =>
-        state === "approved" && head_sha === head && author.kind === "person" && facts.writers.has(author.login)
+        state === "approved" &&
+        head_sha === head &&
+        author.kind === "person" &&
+        facts.sighting.rights.get(author.login) === true
     ).length >= approvals,
   "threads are resolved": ({ threads_resolved }, { sighting }) =>
-    !threads_resolved || sighting.threads.every(({ path, resolved }) => path === null || resolved !== false),
+    !threads_resolved ||
+    sighting.threads.every(
+      ({ comments, path, resolved }) =>
+        path === null ||
+        resolved !== false ||
+        comments.every(({ author: { kind, login } }, at) =>
+          kind === "person" ? sighting.rights.get(login) === false : at > 0
+        )
+    ),
   "the verdict is on the digest of this head, and nobody has rejected it": ({ verdict }, facts) => {
     const { deliveredDigest: digest, verdicts } = facts
     const on = verdicts.filter(({ subjectDigest }) => subjectDigest === digest)
@@ -189,12 +236,102 @@ describe("the decision on a merge by conditions", () => {
     )
   })
 
+  describe("asks for a check that the forge demands", () => {
+    const sighting: ConditionFacts["sighting"] = {
+      headSha: head,
+      isDraft: false,
+      isOurs: true,
+      conflicts: "none",
+      checks: [],
+      reviews: [],
+      threads: [],
+      left: {},
+      unread: {},
+      rights: new Map(),
+      isLate: true
+    }
+    const required: MergeTerms = {
+      checks: "required",
+      approvals: 0,
+      threads_resolved: false,
+      verdict: null,
+      heads: "any",
+      method: "merge",
+      delete_branch: false,
+      max_wait_seconds: null
+    }
+    type Seen = readonly [app: number | null, state: RequestCheck["state"]]
+    const rows: ReadonlyArray<readonly [name: string, app: number | null, seen: ReadonlyArray<Seen>, unmet: string]> = [
+      ["by its app, which has passed it", 1, [[1, "passing"]], ""],
+      ["by its app, and not by another one", 1, [[2, "passing"]], "check"],
+      ["by its app, and not by one that is not known", 1, [[null, "passing"]], "check"],
+      ["by any app", null, [[2, "passing"]], ""],
+      ["by any app, also one that is not known", null, [[null, "passing"]], ""],
+      [
+        "by its app, whose red one is not hidden by a green one of another",
+        1,
+        [
+          [1, "failing"],
+          [2, "passing"]
+        ],
+        "checks_failing"
+      ],
+      [
+        "by its app, whose green one is not hidden by a red one of another",
+        1,
+        [
+          [1, "passing"],
+          [2, "failing"]
+        ],
+        ""
+      ],
+      [
+        "by any app, of which one is red",
+        null,
+        [
+          [1, "failing"],
+          [2, "passing"]
+        ],
+        "checks_failing"
+      ],
+      ["by its app, which has skipped it", 1, [[1, "skipped"]], ""],
+      ["by its app, which has not ended", 1, [[1, "pending"]], "checks_pending"]
+    ]
+    it.each(rows)("%s", (_, app, seen, expected) => {
+      const checks = seen.map(
+        ([by, state]): JudgedCheck => ({
+          id: CheckId.make("chk_1", unvalidated),
+          merge_request_id,
+          head_sha: head,
+          name: "build",
+          state,
+          optional: false,
+          on_base: null,
+          url: null,
+          started_at: null,
+          ended_at: null,
+          identity: { context: "build", app: by, source: `app ${by}`, trigger: null }
+        })
+      )
+      const waits = unmetOf(required, {
+        sighting: { ...sighting, checks },
+        requiredChecks: null,
+        demands: [{ kind: "check", context: "build", app, passable: false }],
+        obstacle: undefined,
+        anyMethod: false,
+        deliveredDigest: digests[0],
+        verdicts: []
+      })
+      assert.deepStrictEqual(waits.map(({ kind }) => kind).join(), expected)
+    })
+  })
+
   it("names the check that has not reported, and says when none has", () => {
     const [silent] = fc.sample(
       facts.map(({ sighting, ...rest }) => ({
         ...rest,
         requiredChecks: ["docs"],
-        sighting: { ...sighting, checks: [], unread: {}, isComplete: true, isLate: true }
+        sighting: { ...sighting, checks: [], unread: {}, left: {}, isLate: true }
       })),
       1
     )

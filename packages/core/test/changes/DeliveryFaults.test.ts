@@ -2,10 +2,10 @@ import { assert, layer } from "@effect/vitest"
 import { Deliveries } from "@reins/core/changes/Deliveries"
 import { attempt, unworked } from "@reins/testing/changes/DeliveryAttempts"
 import { eventOf, installation, operationEnd, remote, workspace } from "@reins/testing/changes/Fixture"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Exit } from "effect"
 
-for (const { layer: database, name } of databases) {
+for (const { layer: database, name } of flowDatabases) {
   layer(installation(database), { excludeTestServices: true })(`deliveries on ${name}`, (it) => {
     it.scoped("a push that was taken is a success, though nobody can look at the branch afterwards", () =>
       Effect.gen(function* () {

@@ -1,17 +1,17 @@
 import { assert, describe, layer as suiteOver } from "@effect/vitest"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Changesets } from "@reins/core/changes/Changesets"
-import { ReinsError } from "@reins/core/domain/ReinsError"
 import { EventLog } from "@reins/core/events/EventLog"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { eventOf, installation, remote, workspace } from "@reins/testing/changes/Fixture"
 import { put } from "@reins/testing/git/Fixture"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Deferred, Effect } from "effect"
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`the generation of a workspace, on ${name}`, () => {
-    suiteOver(installation(layer), { excludeTestServices: true, timeout: "60 seconds" })((it) => {
+    suiteOver(installation(layer), { excludeTestServices: true })((it) => {
       it.scoped("changes with the files, comes back with them, and is the tree of the changeset that captures it", () =>
         Effect.gen(function* () {
           const { principal, session, workTree } = yield* workspace((yield* remote()).url)

@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
-import type { ConnectionId } from "@reins/core/domain/Ids"
+import type { ConnectionId } from "@reins/base/domain/Ids"
+import { now, type Timestamp } from "@reins/base/domain/Timestamp"
 import { HookReceiving } from "@reins/core/hooks/HookReceiving"
 import { HookRegistrations } from "@reins/core/hooks/HookRegistrations"
 import { Hooks } from "@reins/core/hooks/Hooks"
@@ -8,7 +9,7 @@ import { Workspaces } from "@reins/core/identity/Workspaces"
 import { Database } from "@reins/core/store/Database"
 import { codeOf, forgeConnection, installation } from "@reins/testing/changes/Fixture"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
-import { databases } from "@reins/testing/store/Databases"
+import { forgeDatabases } from "@reins/testing/store/Databases"
 import { forgesOn } from "@reins/testing/Volume"
 import { Effect } from "effect"
 import { isAtRest, until, watched } from "./Watched.js"
@@ -41,7 +42,12 @@ const bodies: Readonly<Record<KnownForge, (place: Place) => Readonly<Record<stri
       "Merge Request Hook": { object_kind: "merge_request", project, object_attributes: { iid: number } },
       "Note Hook": { object_kind: "note", project, merge_request: { iid: number }, object_attributes: { id: 9 } },
       "Pipeline Hook": { object_kind: "pipeline", project, merge_request: null, object_attributes: { sha: head } },
-      "Job Hook": { object_kind: "build", project, sha: head, build_status: "failed" },
+      "Job Hook": {
+        object_kind: "build",
+        repository: { homepage: `https://gitlab.example/${repository}` },
+        sha: head,
+        build_status: "failed"
+      },
       "Push Hook": { object_kind: "push", project, ref: `refs/heads/${branch}`, after: head }
     }
   },
@@ -118,22 +124,22 @@ const ringed = (kind: KnownForge) =>
       first(sql<{ rung: number }>`select rung from watches where merge_request_id = ${id}`),
       (row) => row?.rung ?? 0
     )
-    /** Waits for the look after a time. */
-    const looked = (before: string | null) => until(get, (request) => isAtRest(request, before))
+    /** Waits for a look that did not begin before a time. */
+    const looked = (from: Timestamp) => until(get, (request) => isAtRest(request, from))
     return { ...made, call, hook, hooks, looked, place, register, rings }
   })
 
-for (const { layer: database, name } of databases) {
+for (const { layer: database, name } of forgeDatabases) {
   layer(installation(database), { excludeTestServices: true })(`rings of hooks on ${name}`, (it) => {
     for (const kind of forgesOn(name)) {
       it.scoped(`each delivery of ${kind} about a merge request has it looked at, and the same one 25 times once`, () =>
         Effect.gen(function* () {
-          const { call, connection, get, hook, hooks, looked, place, principal, register, rings } = yield* ringed(kind)
+          const { call, connection, hook, hooks, looked, place, principal, register, rings } = yield* ringed(kind)
           const made = yield* hook()
           yield* register(made.id, connection.id)
           for (const [event, body] of Object.entries(bodies[kind](place))) {
             const before = yield* rings
-            const { observed_at } = yield* get
+            const from = yield* now
             const answers = yield* Effect.forEach(
               Array.from({ length: 25 }),
               () => call(made, body, `${event} of ${place.number}`, event),
@@ -142,7 +148,7 @@ for (const { layer: database, name } of databases) {
             const outcomes = answers.map(({ outcome }) => outcome).sort()
             assert.deepStrictEqual(outcomes, ["accepted", ...Array.from({ length: 24 }, () => "duplicate")], event)
             assert.strictEqual(yield* rings, before + 1, event)
-            yield* looked(observed_at)
+            yield* looked(from)
           }
           const { items } = yield* hooks.receipts(principal, made.id, {})
           assert.isTrue(items.every(({ outcome, runs }) => outcome === "accepted" && runs === 0))
@@ -152,6 +158,29 @@ for (const { layer: database, name } of databases) {
           assert.deepInclude(replayed, { outcome: "accepted", runs: 0 })
           assert.strictEqual(yield* rings, before + 1)
         })
+      )
+
+      it.scoped(
+        `a check of ${kind} on a commit that nobody knows yet rings a merge request that is being looked at`,
+        () =>
+          Effect.gen(function* () {
+            const { call, connection, hook, id, place, register, rings } = yield* ringed(kind)
+            const { clock, run, sql } = yield* Database
+            const made = yield* hook()
+            yield* register(made.id, connection.id)
+            const isOfCheck = (event: string) => /status|check|Pipeline|Job/.test(event)
+            const bodiesAt = (head: string) =>
+              Object.entries(bodies[kind]({ ...place, head })).filter(([event]) => isOfCheck(event))
+            const held = (holder: string | null, until: Effect.Effect.Success<ReturnType<typeof clock.at>> | null) =>
+              run(sql`update watches set holder = ${holder}, held_until = ${until} where merge_request_id = ${id}`)
+            for (const [event, body] of bodiesAt("c".repeat(40))) {
+              const before = yield* rings
+              yield* held("a look of another machine", yield* clock.at(60_000))
+              assert.strictEqual((yield* call(made, body, `${event} meanwhile`, event)).outcome, "accepted", event)
+              assert.strictEqual(yield* rings, before + 1, event)
+              yield* held(null, null)
+            }
+          })
       )
 
       it.scoped(`a hook of ${kind} rings its own connection, repository and merge request alone`, () =>

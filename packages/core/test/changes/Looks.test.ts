@@ -1,13 +1,14 @@
 import { assert, layer } from "@effect/vitest"
+import { now } from "@reins/base/domain/Timestamp"
 import type { MergeRequestFilter } from "@reins/core/changes/MergeRequestStore"
 import { Journal } from "@reins/core/store/Journal"
 import { eventOf, installation } from "@reins/testing/changes/Fixture"
-import { databases } from "@reins/testing/store/Databases"
+import { forgeDatabases } from "@reins/testing/store/Databases"
 import { forgesOn } from "@reins/testing/Volume"
 import { Effect } from "effect"
 import { isAtRest, until, watched } from "./Watched.js"
 
-for (const { layer: database, name } of databases) {
+for (const { layer: database, name } of forgeDatabases) {
   layer(installation(database), { excludeTestServices: true })(`looks on ${name}`, (it) => {
     for (const kind of forgesOn(name)) {
       it.scoped(`checks, reviews, threads and conflicts on ${kind} become rows, sums and events`, () =>
@@ -84,7 +85,7 @@ for (const { layer: database, name } of databases) {
         const { number, repository, version } = yield* look
         const asked = () => origin.forge.seen.filter(({ path }) => /\/pulls\/\d+$/.test(path)).length
         const before = asked()
-        const observed = (yield* get).observed_at ?? ""
+        const from = yield* now
         const journal = yield* Journal
         const rung = { connectionId: connection.id, repository, number: number ?? 0 }
         yield* journal.commit(
@@ -93,7 +94,7 @@ for (const { layer: database, name } of databases) {
             assert.strictEqual(yield* looks.ringAll({ ...rung, repository: "acme/other" }), 0)
           })
         )
-        yield* until(get, (request) => isAtRest(request, observed))
+        yield* until(get, (request) => isAtRest(request, from))
         assert.strictEqual(asked(), before + 1)
         assert.strictEqual((yield* get).version, version)
       })

@@ -1,17 +1,20 @@
 import { assert, layer } from "@effect/vitest"
+import type { Principal } from "@reins/base/domain/Principal"
 import { Conditions } from "@reins/core/changes/conditions/Conditions"
 import type { MergeConditions } from "@reins/core/changes/conditions/MergeConditions"
 import { Verdicts } from "@reins/core/changes/conditions/Verdicts"
 import { Deliveries } from "@reins/core/changes/Deliveries"
 import type { ActionableMergeRequest, MergeRequest } from "@reins/core/changes/MergeRequest"
 import { MergeRequests } from "@reins/core/changes/MergeRequests"
-import type { Principal } from "@reins/core/domain/Principal"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import type { MergeConditionsInput } from "@reins/core/projects/MergeTerms"
 import { Database } from "@reins/core/store/Database"
 import { codeOf, eventOf, eventsUntil, installation } from "@reins/testing/changes/Fixture"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
-import { databases } from "@reins/testing/store/Databases"
+import { within } from "@reins/testing/MachineTime"
+import { aWhile } from "@reins/testing/process/Waiting"
+import { forgeDatabases } from "@reins/testing/store/Databases"
+import { variants } from "@reins/testing/Variants"
 import { forgesOn } from "@reins/testing/Volume"
 import { Effect } from "effect"
 import { until as repeated, watched } from "./Watched.js"
@@ -53,7 +56,7 @@ const rewind = (id: string, shown: Partial<MergeConditions>) =>
       shown = ${JSON.stringify({ ...JSON.parse(row?.shown ?? "{}"), ...shown })} where merge_request_id = ${id}`)
   })
 
-for (const { layer: database, name } of databases) {
+for (const { layer: database, name } of forgeDatabases) {
   layer(installation(database), { excludeTestServices: true })(`merge conditions on ${name}`, (it) => {
     for (const kind of forgesOn(name)) {
       it.scoped(`${kind}: everything holds, so it is merged once, with its branch removed`, () =>
@@ -82,14 +85,49 @@ for (const { layer: database, name } of databases) {
           assert.strictEqual(merges(given), 1)
           assert.strictEqual(origin.headOf("main"), head)
           yield* Effect.repeat(
-            Effect.sync(() => origin.headOf(delivery.target_ref)),
+            Effect.map(aWhile, () => origin.headOf(delivery.target_ref)),
             { until: (found) => found === undefined }
-          ).pipe(Effect.timeout("10 seconds"))
+          ).pipe(within(10))
           const events = yield* eventsUntil(session.id, 0, ({ type }) => type === "merge_request.merged")
           assert.lengthOf(
             events.filter(({ type }) => type === "merge_request.ready_to_merge"),
             1
           )
+        })
+      )
+
+      it.scoped(`${kind}: a merge waits for what the forge demands, whatever the token may pass by`, () =>
+        Effect.gen(function* () {
+          const given = yield* withConditions(kind, { checks: "none" })
+          const { look, origin } = given
+          const { forge } = origin
+          const parameters = { required_approving_review_count: 1, require_code_owner_review: true }
+          Object.assign(
+            forge.demands,
+            {
+              github: {
+                rules: [{ type: "pull_request", ruleset_id: 2, parameters }, { type: "required_linear_history" }]
+              },
+              gitlab: { repository: { squash_option: "always" } },
+              gitea: { branch: { required_approvals: 1 }, repository: { allow_merge_commits: false } }
+            }[kind]
+          )
+          forge.odd.word = { github: "blocked", gitlab: "not_approved", gitea: undefined }[kind]
+          const lacks = {
+            github: ["forge_approvals", "forge_rule code_owner_review"],
+            gitlab: ["forge_demands_more"],
+            gitea: ["forge_approvals"]
+          }
+          yield* given.conditions.set(given.principal, given.id, { checks: "none" })
+          assert.deepStrictEqual(waits(yield* look), lacks[kind])
+          assert.strictEqual(merges(given), 0)
+          // The approval is there, and nobody may pass the rule by, so the word of the forge counts.
+          forge.review({ author: "bob", state: "approved" })
+          forge.demands.bypass = "never"
+          forge.odd.word = undefined
+          yield* given.conditions.set(given.principal, given.id, { checks: "none" })
+          assert.strictEqual((yield* given.merged).conditions?.method, "squash")
+          assert.strictEqual(merges(given), 1)
         })
       )
 
@@ -150,28 +188,30 @@ for (const { layer: database, name } of databases) {
       })
     )
 
-    it.scoped("a verdict on one changeset is none on the next, which is delivered on top of it", () =>
-      Effect.gen(function* () {
-        const given = yield* watched("gitea")
-        const { change, delivery, get, id, look, principal, session } = given
-        const verdicts = yield* Verdicts
-        yield* verdicts.give(principal, delivery.changeset_id, { verdict: "approve" })
-        const next = yield* change({ "a.txt": "TWO\n" })
-        const deliveries = yield* Deliveries
-        const { event_watermark } = yield* deliveries.request(principal, next.id, { onto: "head" })
-        yield* eventOf(session.id, event_watermark, "delivery.succeeded")
-        yield* (yield* Conditions).set(principal, id, { checks: "none", verdict: { from: "member" } })
-        assert.deepStrictEqual(waits(yield* look), ["verdict"])
-        assert.deepInclude(yield* get, {
-          actions: ["look", "reply", "merge", "set_conditions", "remove_conditions", "set_readiness"]
+    variants(() => {
+      it.scoped("a verdict on one changeset is none on the next, which is delivered on top of it", () =>
+        Effect.gen(function* () {
+          const given = yield* watched("gitea")
+          const { change, delivery, get, id, look, principal, session } = given
+          const verdicts = yield* Verdicts
+          yield* verdicts.give(principal, delivery.changeset_id, { verdict: "approve" })
+          const next = yield* change({ "a.txt": "TWO\n" })
+          const deliveries = yield* Deliveries
+          const { event_watermark } = yield* deliveries.request(principal, next.id, { onto: "head" })
+          yield* eventOf(session.id, event_watermark, "delivery.succeeded")
+          yield* (yield* Conditions).set(principal, id, { checks: "none", verdict: { from: "member" } })
+          assert.deepStrictEqual(waits(yield* look), ["verdict"])
+          assert.deepInclude(yield* get, {
+            actions: ["look", "reply", "merge", "set_conditions", "remove_conditions", "set_readiness"]
+          })
+          // The look that the verdict asks for merges it.
+          yield* verdicts.give(principal, next.id, { verdict: "approve" })
+          const done = yield* until(get, ({ state }) => state === "merged")
+          assert.notStrictEqual(done.head_sha, given.head)
+          assert.deepStrictEqual(done.actions, [])
         })
-        // The look that the verdict asks for merges it.
-        yield* verdicts.give(principal, next.id, { verdict: "approve" })
-        const done = yield* until(get, ({ state }) => state === "merged")
-        assert.notStrictEqual(done.head_sha, given.head)
-        assert.deepStrictEqual(done.actions, [])
-      })
-    )
+      )
+    })
 
     it.scoped("a revoked key of whoever has set the conditions gives them up", () =>
       Effect.gen(function* () {

@@ -1,3 +1,5 @@
+import * as fs from "node:fs"
+import { join } from "node:path"
 import { assert, it, layer } from "@effect/vitest"
 import { DeliveryInput } from "@reins/core/changes/ChangesApi"
 import type { Changeset } from "@reins/core/changes/Changeset"
@@ -5,8 +7,9 @@ import { Deliveries } from "@reins/core/changes/Deliveries"
 import type { Delivery } from "@reins/core/changes/Delivery"
 import * as Embedded from "@reins/core/Embedded"
 import { eventOf, installation, remote, workspace } from "@reins/testing/changes/Fixture"
-import { put } from "@reins/testing/git/Fixture"
-import { databases } from "@reins/testing/store/Databases"
+import { plainGit, put } from "@reins/testing/git/Fixture"
+import { flowDatabases } from "@reins/testing/store/Databases"
+import { variants } from "@reins/testing/Variants"
 import { Effect, Schema } from "effect"
 
 const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
@@ -34,7 +37,7 @@ const filtered = Effect.gen(function* () {
   return { origin, ...(yield* workspace(origin.url)) }
 })
 
-for (const { layer: database, name } of databases) {
+for (const { layer: database, name } of flowDatabases) {
   layer(installation(database), { excludeTestServices: true })(`obstacles on ${name}`, (it) => {
     it.scoped("the start of a session tells the filters, and pointers are delivered", () =>
       Effect.gen(function* () {
@@ -58,44 +61,46 @@ for (const { layer: database, name } of databases) {
       })
     )
 
-    it.scoped(
-      "content in the place of a pointer is told by each changeset, and blocks each try until it is allowed",
-      () =>
-        Effect.gen(function* () {
-          const { change, origin, principal } = yield* filtered
-          const deliveries = yield* Deliveries
-          const first = yield* change({ "kept.bin": "the content" })
-          // The file is not read again for the second capture.
-          const changeset = yield* change({ "a.txt": "ONE\n" })
-          for (const { diagnostics } of [first, changeset]) {
-            assert.deepStrictEqual(diagnostics, [
-              'The changeset has the content of 1 file where Git LFS expects a pointer: "kept.bin". ' +
-                "A delivery as a branch is blocked unless it allows lfs_content."
-            ])
-          }
-          const blocked = yield* deliver(changeset)
-          assert.deepInclude(blocked, { state: "blocked", reason: "lfs_content", commit: null, allow: [] })
-          assert.include(blocked.reason_message, '"kept.bin"')
-          assert.include(blocked.reason_message, "To deliver anyway, allow lfs_content.")
-          assert.deepInclude(blocked.steps.at(-1), { kind: "materialize", outcome: "failed" })
-          assert.isUndefined(origin.headOf(blocked.target_ref))
-          for (const again of [
-            deliveries.retry(principal, blocked.id),
-            deliveries.refresh(principal, blocked.id),
-            deliveries.request(principal, changeset.id, { allow: ["unencrypted_content", "name_collision"] })
-          ]) {
-            assert.deepInclude(yield* Effect.flatMap(again, ended), {
-              id: blocked.id,
-              state: "blocked",
-              reason: "lfs_content"
-            })
+    variants(() => {
+      it.scoped(
+        "content in the place of a pointer is told by each changeset, and blocks each try until it is allowed",
+        () =>
+          Effect.gen(function* () {
+            const { change, origin, principal } = yield* filtered
+            const deliveries = yield* Deliveries
+            const first = yield* change({ "kept.bin": "the content" })
+            // The file is not read again for the second capture.
+            const changeset = yield* change({ "a.txt": "ONE\n" })
+            for (const { diagnostics } of [first, changeset]) {
+              assert.deepStrictEqual(diagnostics, [
+                'The changeset has the content of 1 file where Git LFS expects a pointer: "kept.bin". ' +
+                  "A delivery as a branch is blocked unless it allows lfs_content."
+              ])
+            }
+            const blocked = yield* deliver(changeset)
+            assert.deepInclude(blocked, { state: "blocked", reason: "lfs_content", commit: null, allow: [] })
+            assert.include(blocked.reason_message, '"kept.bin"')
+            assert.include(blocked.reason_message, "To deliver anyway, allow lfs_content.")
+            assert.deepInclude(blocked.steps.at(-1), { kind: "materialize", outcome: "failed" })
             assert.isUndefined(origin.headOf(blocked.target_ref))
-          }
-          const done = yield* deliver(changeset, { allow: ["lfs_content"] })
-          assert.deepInclude(done, { id: blocked.id, state: "succeeded", reason: null, allow: ["lfs_content"] })
-          assert.strictEqual(origin.headOf(done.target_ref), done.commit)
-        })
-    )
+            for (const again of [
+              deliveries.retry(principal, blocked.id),
+              deliveries.refresh(principal, blocked.id),
+              deliveries.request(principal, changeset.id, { allow: ["unencrypted_content", "name_collision"] })
+            ]) {
+              assert.deepInclude(yield* Effect.flatMap(again, ended), {
+                id: blocked.id,
+                state: "blocked",
+                reason: "lfs_content"
+              })
+              assert.isUndefined(origin.headOf(blocked.target_ref))
+            }
+            const done = yield* deliver(changeset, { allow: ["lfs_content"] })
+            assert.deepInclude(done, { id: blocked.id, state: "succeeded", reason: null, allow: ["lfs_content"] })
+            assert.strictEqual(origin.headOf(done.target_ref), done.commit)
+          })
+      )
+    })
 
     it.scoped("plain content that should be encrypted never reaches the remote unless exactly that is allowed", () =>
       Effect.gen(function* () {
@@ -133,6 +138,29 @@ for (const { layer: database, name } of databases) {
         assert.deepInclude(done, { state: "succeeded", ...allowed })
         const kept = yield* (yield* Deliveries).request(principal, changeset.id, {})
         assert.deepStrictEqual(kept.delivery.allow, allowed.allow)
+      })
+    )
+
+    it.scoped("a version that only the agent's git has is told, and blocks each try until it is allowed", () =>
+      Effect.gen(function* () {
+        const { change, workTree } = yield* workspace((yield* remote()).url)
+        put(workTree, "docs/new.md", "new\n")
+        plainGit(workTree, "add", "docs/new.md")
+        plainGit(workTree, "commit", "--quiet", "--message=docs")
+        put(workTree, "a.txt", "edited\n")
+        plainGit(workTree, "commit", "--quiet", "--all", "--message=edit")
+        plainGit(workTree, "update-index", "--skip-worktree", "a.txt")
+        fs.rmSync(join(workTree, "a.txt"))
+        const changeset = yield* change({ "b.txt": "b\n" })
+        assert.deepStrictEqual(
+          changeset.files.map(({ path, status }) => `${status} ${path}`),
+          ["modified b.txt", "added docs/new.md"]
+        )
+        assert.match(changeset.diagnostics.join(), /hides 1 file .* "a\.txt"\. A delivery as a branch is blocked/)
+        const blocked = yield* deliver(changeset)
+        assert.deepInclude(blocked, { state: "blocked", reason: "hidden_content" })
+        assert.match(blocked.reason_message ?? "", /"a\.txt"\. Have the agent show all files again/)
+        assert.deepInclude(yield* deliver(changeset, { allow: ["hidden_content"] }), { state: "succeeded" })
       })
     )
 

@@ -1,12 +1,12 @@
 import { assert, layer } from "@effect/vitest"
 import { Conditions } from "@reins/core/changes/conditions/Conditions"
 import { installation } from "@reins/testing/changes/Fixture"
-import { databases } from "@reins/testing/store/Databases"
+import { forgeDatabases } from "@reins/testing/store/Databases"
 import { forgesOn } from "@reins/testing/Volume"
 import { Effect } from "effect"
 import { watched } from "./Watched.js"
 
-for (const { layer: database, name } of databases) {
+for (const { layer: database, name } of forgeDatabases) {
   layer(installation(database), { excludeTestServices: true })(`checks on the base on ${name}`, (it) => {
     for (const kind of forgesOn(name))
       it.scoped(`a red check on ${kind} tells whether it is red on the base too, and never guesses`, () =>

@@ -1,12 +1,13 @@
 import { assert, layer } from "@effect/vitest"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import type { DeliveryInput } from "@reins/core/changes/ChangesApi"
 import type { Changeset } from "@reins/core/changes/Changeset"
 import { Deliveries } from "@reins/core/changes/Deliveries"
-import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import * as Embedded from "@reins/core/Embedded"
 import { attempt, unworked } from "@reins/testing/changes/DeliveryAttempts"
 import { codeOf, eventOf, installation, remote, workspace } from "@reins/testing/changes/Fixture"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
+import { variants } from "@reins/testing/Variants"
 import { Effect, Exit } from "effect"
 
 const ends = ["delivery.succeeded", "delivery.failed", "delivery.blocked", "delivery.cancelled"]
@@ -36,7 +37,26 @@ const delivered = Effect.gen(function* () {
   return { ...files, origin, first, branch, show, log }
 })
 
-for (const { layer: database, name } of databases) {
+/** A first attempt ends after its push, and another one follows. */
+const diesAfterPush = (since: "nothing" | "a commit of a person") =>
+  Effect.gen(function* () {
+    const { branch, change, log, origin } = yield* delivered
+    const given = yield* unworked(yield* change({ "a.txt": `${since}\n` }), origin.url, branch, "head")
+    const before = log().length
+    let isPushed = false
+    origin.gate.asked = (method, url) => {
+      if (method === "POST" && url.endsWith("/git-receive-pack")) isPushed = true
+    }
+    assert.isTrue(Exit.isFailure((yield* attempt(given, 1, () => isPushed)).exit))
+    origin.gate.asked = () => {}
+    const made = origin.headOf(branch) ?? null
+    if (since !== "nothing") origin.commitOn(branch, "c.txt", "theirs\n")
+    const { delivery } = yield* attempt(given, 2)
+    assert.deepInclude(delivery, { state: "succeeded", commit: made, observed_head: origin.headOf(branch) ?? null })
+    assert.lengthOf(log(), before + (since === "nothing" ? 1 : 2))
+  })
+
+for (const { layer: database, name } of flowDatabases) {
   layer(installation(database), { excludeTestServices: true })(`deliveries onto the head on ${name}`, (it) => {
     it.scoped("the next changesets go on top of the open branch, and of what people have pushed there", () =>
       Effect.gen(function* () {
@@ -96,48 +116,32 @@ for (const { layer: database, name } of databases) {
       })
     )
 
-    it.scoped("an attempt that died between its push and its row leaves one commit, also below another one", () =>
-      Effect.gen(function* () {
-        const { branch, change, log, origin } = yield* delivered
-        for (const since of ["nothing", "a commit of a person"]) {
-          const given = yield* unworked(yield* change({ "a.txt": `${since}\n` }), origin.url, branch, "head")
-          const before = log().length
-          let isPushed = false
-          origin.gate.asked = (method, url) => {
-            if (method === "POST" && url.endsWith("/git-receive-pack")) isPushed = true
-          }
-          assert.isTrue(Exit.isFailure((yield* attempt(given, 1, () => isPushed)).exit))
-          origin.gate.asked = () => {}
-          const made = origin.headOf(branch) ?? null
-          if (since !== "nothing") origin.commitOn(branch, "c.txt", "theirs\n")
-          const { delivery } = yield* attempt(given, 2)
-          assert.deepInclude(delivery, {
-            state: "succeeded",
-            commit: made,
-            observed_head: origin.headOf(branch) ?? null
-          })
-          assert.lengthOf(log(), before + (since === "nothing" ? 1 : 2))
-        }
-      })
+    it.scoped("an attempt that died between its push and its row leaves one commit, also below one of a person", () =>
+      diesAfterPush("a commit of a person")
     )
+    variants(() => {
+      it.scoped("an attempt that died between its push and its row leaves one commit", () => diesAfterPush("nothing"))
+    })
 
-    it.scoped("an attempt that died before its push makes the same commit again", () =>
-      Effect.gen(function* () {
-        const { branch, change, origin } = yield* delivered
-        const given = yield* unworked(yield* change({ "a.txt": "TWO\n" }), origin.url, branch, "head")
-        let isReady = false
-        origin.gate.asked = (_method, url) => {
-          if (url.includes("service=git-receive-pack")) isReady = origin.gate.cut = true
-        }
-        const first = yield* attempt(given, 1, () => isReady)
-        origin.gate.asked = () => {}
-        origin.gate.cut = false
-        const { delivery } = yield* attempt(given, 2)
-        const made = first.delivery.steps.find(({ kind }) => kind === "materialize")?.detail["commit"]
-        assert.isString(made)
-        assert.deepInclude(delivery, { state: "succeeded", commit: String(made) })
-      })
-    )
+    variants(() => {
+      it.scoped("an attempt that died before its push makes the same commit again", () =>
+        Effect.gen(function* () {
+          const { branch, change, origin } = yield* delivered
+          const given = yield* unworked(yield* change({ "a.txt": "TWO\n" }), origin.url, branch, "head")
+          let isReady = false
+          origin.gate.asked = (_method, url) => {
+            if (url.includes("service=git-receive-pack")) isReady = origin.gate.cut = true
+          }
+          const first = yield* attempt(given, 1, () => isReady)
+          origin.gate.asked = () => {}
+          origin.gate.cut = false
+          const { delivery } = yield* attempt(given, 2)
+          const made = first.delivery.steps.find(({ kind }) => kind === "materialize")?.detail["commit"]
+          assert.isString(made)
+          assert.deepInclude(delivery, { state: "succeeded", commit: String(made) })
+        })
+      )
+    })
 
     it.scoped("a branch that is gone blocks, and one whose commits were replaced takes what merges", () =>
       Effect.gen(function* () {

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { fromMillis, now, toMillis } from "@reins/core/domain/Timestamp"
-import type { RemoteMergeRequest } from "@reins/core/forge/ForgeCalls"
+import { fromMillis, now, toMillis } from "@reins/base/domain/Timestamp"
+import type { RemoteMergeRequest } from "@reins/machine/forge/ForgeCalls"
 import { system } from "@reins/testing/changes/Fixture"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { forgeDatabases } from "@reins/testing/store/Databases"
 import { forgesOn } from "@reins/testing/Volume"
 import { Effect, Runtime } from "effect"
 import { head, openRequest } from "./OpenRequest.js"
@@ -50,7 +50,7 @@ const given = (kind: KnownForge) =>
     return { ...open, during, later, pull, remote, setDraft, told }
   })
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of forgeDatabases) {
   const run = Effect.provide(services(layer, { allowPrivateHosts: ["127.0.0.1"] }))
 
   describe(`readings of a forge that overtake each other, on ${name}`, () => {
@@ -84,7 +84,7 @@ for (const { layer, name } of databases) {
         Effect.gen(function* () {
           const { id, journal, later, look, pull, read, store } = yield* given(kind)
           assert.isFalse((yield* look).draft)
-          yield* journal.commit(store.observed(id, yield* later(true), system))
+          yield* journal.commit(store.keepReading(id, yield* later(true), system))
           assert.isTrue((yield* read).draft)
           assert.isFalse((yield* look).draft)
           pull.draft = true
@@ -102,7 +102,7 @@ for (const { layer, name } of databases) {
         assert.isTrue(seen.draft)
         assert.isAbove(yield* waitMs, 1_000)
         const observed = (remote: RemoteMergeRequest, began = at) =>
-          journal.commit(store.observed(id, { at: began, remote }, system))
+          journal.commit(store.keepReading(id, { at: began, remote }, system))
         for (const older of [
           remote(false),
           { ...remote(true), headSha: "d".repeat(40) },

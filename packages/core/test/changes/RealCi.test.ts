@@ -6,7 +6,9 @@ import type { MergeRequest } from "@reins/core/changes/MergeRequest"
 import { MergeRequests } from "@reins/core/changes/MergeRequests"
 import { eventOf, forgeConnection, installation, remote, workspace } from "@reins/testing/changes/Fixture"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
-import { databases } from "@reins/testing/store/Databases"
+import { within } from "@reins/testing/MachineTime"
+import { forgeDatabases } from "@reins/testing/store/Databases"
+import { variants } from "@reins/testing/Variants"
 import { forgesOn } from "@reins/testing/Volume"
 import { Effect, Schedule } from "effect"
 import { called, passTime } from "./Rings.js"
@@ -61,18 +63,17 @@ const red = (kind: KnownForge, by: "hooks" | "polling" | "both") =>
       if (by !== "polling") return Effect.zipRight(until(read, isSo), read)
       const looked = Effect.zipRight(passTime, read)
       return Effect.repeat(looked, { schedule: Schedule.spaced("50 millis"), until: isSo }).pipe(
-        Effect.timeout("25 seconds"),
-        Effect.orDie,
+        within(25),
         Effect.zipRight(read)
       )
     }
     return { ci, deliver, delivery, id, origin, outcomes, principal, seen, session }
   })
 
-for (const { layer: database, name } of databases) {
+for (const { layer: database, name } of forgeDatabases) {
   layer(installation(database), { excludeTestServices: true })(`a real CI on ${name}`, (it) => {
-    for (const kind of forgesOn(name))
-      for (const by of ["hooks", "polling", "both"] as const)
+    for (const kind of forgesOn(name)) {
+      const isSeen = (by: "hooks" | "polling" | "both") =>
         it.scoped(`a red check of ${kind} is seen with its log, and the fix is green, by ${by}`, () =>
           Effect.gen(function* () {
             const { ci, deliver, delivery, id, origin, outcomes, principal, seen } = yield* red(kind, by)
@@ -116,5 +117,11 @@ for (const { layer: database, name } of databases) {
             if (by === "both") assert.isAtLeast(duplicates, accepted)
           })
         )
+      isSeen("polling")
+      variants(() => {
+        isSeen("hooks")
+        isSeen("both")
+      })
+    }
   })
 }

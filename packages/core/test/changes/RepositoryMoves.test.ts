@@ -1,8 +1,8 @@
 import { cpSync, rmSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { assert, layer } from "@effect/vitest"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Deliveries } from "@reins/core/changes/Deliveries"
-import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { JobStore } from "@reins/core/jobs/JobStore"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
@@ -16,7 +16,7 @@ import {
   workspace
 } from "@reins/testing/changes/Fixture"
 import { plainGit } from "@reins/testing/git/Fixture"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 
 const ends = ["delivery.succeeded", "delivery.failed", "delivery.blocked", "delivery.cancelled"]
@@ -38,7 +38,7 @@ const renamed = Effect.gen(function* () {
 const followed = (sessionId: string) =>
   Effect.flatMap(JobStore, (jobs) => Effect.flatMap(jobs.newestOf(sessionId), ({ id }) => operationEnd(id)))
 
-for (const { layer: database, name } of databases) {
+for (const { layer: database, name } of flowDatabases) {
   layer(installation(database), { excludeTestServices: true })(`the URL of a session's repository on ${name}`, (it) => {
     it.scoped(
       "a blocked delivery goes to the new one at its retry, and a new one at once; the agent's remote follows",

@@ -7,7 +7,7 @@ import { ReplyInput } from "@reins/core/changes/RequestInputs"
 import { Connections } from "@reins/core/connections/Connections"
 import { codeOf, eventOf, installation, operationEnd, token } from "@reins/testing/changes/Fixture"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
-import { databases } from "@reins/testing/store/Databases"
+import { forgeDatabases } from "@reins/testing/store/Databases"
 import { forgesOn } from "@reins/testing/Volume"
 import { Effect, Schema } from "effect"
 import { until, watched } from "./Watched.js"
@@ -40,7 +40,7 @@ it("a comment has a word, at most 4,000 characters and no NUL", () => {
   for (const text of ["", " ", "\n\t \u00a0", "\0", "a\0b", "x".repeat(4_001)]) assert.isFalse(isTaken(text), text)
 })
 
-for (const { layer: database, name } of databases) {
+for (const { layer: database, name } of forgeDatabases) {
   layer(installation(database), { excludeTestServices: true })(`acts on merge requests on ${name}`, (it) => {
     for (const kind of forgesOn(name)) {
       it.scoped(`${kind}: it becomes a draft and ready, and shows what was seen until then`, () =>

@@ -1,5 +1,5 @@
-import type { WorkspaceId } from "@reins/core/domain/Ids"
-import type { Principal } from "@reins/core/domain/Principal"
+import type { WorkspaceId } from "@reins/base/domain/Ids"
+import type { Principal } from "@reins/base/domain/Principal"
 import { HookReceiving } from "@reins/core/hooks/HookReceiving"
 import { Hooks } from "@reins/core/hooks/Hooks"
 import { Bell, looksTopic } from "@reins/core/store/Bell"

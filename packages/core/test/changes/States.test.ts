@@ -1,4 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import { ChangesetId, newId, type SessionId } from "@reins/base/domain/Ids"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { type ApplicationState, applicationStates } from "@reins/core/changes/Application"
 import { ApplicationStore } from "@reins/core/changes/ApplicationStore"
 import { Applications } from "@reins/core/changes/Applications"
@@ -12,8 +14,6 @@ import { type MergeRequestState, mergeRequestStates } from "@reins/core/changes/
 import { MergeRequestStore } from "@reins/core/changes/MergeRequestStore"
 import { MergeRequests } from "@reins/core/changes/MergeRequests"
 import { readNow } from "@reins/core/changes/Reading"
-import { ChangesetId, newId, type SessionId } from "@reins/core/domain/Ids"
-import { ReinsError } from "@reins/core/domain/ReinsError"
 import { EventLog } from "@reins/core/events/EventLog"
 import { Journal } from "@reins/core/store/Journal"
 import { captured, forgeConnection, sealed, system } from "@reins/testing/changes/Fixture"
@@ -192,7 +192,7 @@ for (const { layer, name } of databases) {
             })
             const observed = (remote: "open" | "merged" | "closed") =>
               Effect.flatMap(readNow(Effect.succeed(seenAs(remote))), (seen) =>
-                store.observed(request.id, seen, system)
+                store.keepReading(request.id, seen, system)
               )
             const moveTo = (to: MergeRequestState, from: MergeRequestState) => {
               if (to === "failed") return store.failed(request.id, { reason: "rejected", message: "No." }, system)

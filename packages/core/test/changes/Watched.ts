@@ -8,19 +8,17 @@ import type { ProjectSpec } from "@reins/core/projects/Project"
 import { Projects } from "@reins/core/projects/Projects"
 import { eventOf, forgeConnection, remote, workspace } from "@reins/testing/changes/Fixture"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
+import { within } from "@reins/testing/MachineTime"
 import { Effect, Schedule } from "effect"
 
-/** True when a look after a time has ended and the next one is not due. */
-export const isAtRest = ({ next_look_at, observed_at }: MergeRequest, after: string | null): boolean =>
+/** True when a look that did not begin before a time has ended, and the next one is not due. */
+export const isAtRest = ({ next_look_at, observed_at }: MergeRequest, from: string): boolean =>
   observed_at !== null &&
-  observed_at > (after ?? "") &&
+  observed_at >= from &&
   (next_look_at === null || Date.parse(next_look_at) - Date.now() > 1_000)
 
 export const until = <E, R>(get: Effect.Effect<MergeRequest, E, R>, isSo: (request: MergeRequest) => boolean) =>
-  Effect.repeat(get, { schedule: Schedule.spaced("10 millis"), until: isSo }).pipe(
-    Effect.timeout("30 seconds"),
-    Effect.orDie
-  )
+  Effect.repeat(get, { schedule: Schedule.spaced("25 millis"), until: isSo }).pipe(within(30))
 
 const projectOf = Effect.fnUntraced(function* (spec?: ProjectSpec) {
   if (spec === undefined) return {}
@@ -48,8 +46,8 @@ export const watched = (kind: KnownForge, spec?: ProjectSpec) =>
     const get = requests.get(principal, id)
     /** Has it looked at, and gives it once that look has ended. */
     const look = Effect.gen(function* () {
-      const before = (yield* looks.look(principal, id)).merge_request
-      yield* until(get, (request) => request.state !== "open" || isAtRest(request, before.observed_at))
+      const { asked_at } = yield* looks.look(principal, id)
+      yield* until(get, (request) => request.state !== "open" || isAtRest(request, asked_at))
       return yield* get
     })
     const head = delivery.commit ?? ""

@@ -1,9 +1,9 @@
 import { symlinkSync } from "node:fs"
 import { basename, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import type { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { ConnectionStore } from "@reins/core/connections/ConnectionStore"
 import { Connections } from "@reins/core/connections/Connections"
-import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import type { ProjectSpec } from "@reins/core/projects/Project"
 import { Projects } from "@reins/core/projects/Projects"
 import { Sessions } from "@reins/core/sessions/Sessions"
@@ -12,7 +12,7 @@ import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { bareRemote, temporary } from "@reins/testing/git/Fixture"
 import { gitHttpServer } from "@reins/testing/git/GitHttpServer"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 
 const password = "canary-Hq8rT2vX5nB7mK1p"
@@ -56,7 +56,7 @@ const refusal = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effec
     Effect.orDie
   )
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`the home of a credential on ${name}`, () => {
     it.scopedLive("it goes to its origin, and to no other port of the same host", () =>
       Effect.gen(function* () {

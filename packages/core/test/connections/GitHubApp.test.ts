@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { inspect } from "node:util"
 import { assert, layer } from "@effect/vitest"
-import { Boot } from "@reins/core/base/Boot"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { Boot } from "@reins/base/base/Boot"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
 import * as Core from "@reins/core/Core"
 import { Deliveries } from "@reins/core/changes/Deliveries"
 import { MergeRequestLooks } from "@reins/core/changes/looks/MergeRequestLooks"
@@ -20,7 +20,7 @@ import { appKeys, ForgeApp } from "@reins/testing/forge/ForgeApp"
 import { temporary } from "@reins/testing/git/Fixture"
 import { everythingStored } from "@reins/testing/identity/Identity"
 import { ownerWithConnection } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Cause, Effect, Layer, Logger, LogLevel } from "effect"
 import { isAtRest, until } from "../changes/Watched.js"
 
@@ -42,7 +42,7 @@ const filesBelow = (directory: string): ReadonlyArray<string> =>
     .filter((entry) => entry.isFile())
     .map((entry) => readFileSync(join(entry.parentPath, entry.name), "latin1"))
 
-for (const { layer: database, name } of databases) {
+for (const { layer: database, name } of flowDatabases) {
   const installation = Layer.unwrapScoped(
     Effect.map(temporary, (dataDir) =>
       Core.worker.pipe(
@@ -96,8 +96,8 @@ for (const { layer: database, name } of databases) {
         origin.forge.check({ head: delivery.commit ?? "", name: "build", state: "passed" })
         origin.forge.comment({ author: `${app.slug}[bot]`, isBot: true, body: "Done." })
         const looks = yield* MergeRequestLooks
-        const before = (yield* looks.look(principal, id)).merge_request.observed_at
-        yield* until(requests.get(principal, id), (request) => isAtRest(request, before))
+        const { asked_at } = yield* looks.look(principal, id)
+        yield* until(requests.get(principal, id), (request) => isAtRest(request, asked_at))
         const seen = yield* requests.get(principal, id)
         assert.strictEqual(seen.standing?.checks.state, "passing")
         const [thread] = (yield* looks.threads(principal, id, {})).items

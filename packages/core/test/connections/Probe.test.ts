@@ -4,10 +4,16 @@ import { Validations } from "@reins/core/connections/Validations"
 import { Database } from "@reins/core/store/Database"
 import { json, localServer } from "@reins/testing/connections/LocalServer"
 import { services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Fiber, TestClock } from "effect"
 import { canary, connect, gateway, validated, withoutList, withTestClock } from "./ValidatedGateway.js"
 import { claimOf, workOn } from "./ValidationRun.js"
+
+interface Refusal {
+  readonly status?: number
+  readonly words: string
+  readonly headers?: Readonly<Record<string, string>>
+}
 
 /** The question for the list, and the key in it, of each protocol. */
 const asks = {
@@ -17,7 +23,7 @@ const asks = {
   gemini: { query: "?pageSize=1000", field: { "x-goog-api-key": canary } }
 } as const
 
-for (const database of databases) {
+for (const database of flowDatabases) {
   const core = services(database.layer, { allowPrivateHosts: ["127.0.0.1"] })
   suite(core, { excludeTestServices: true })(`the probe of a connection on ${database.name}`, (it) => {
     for (const protocol of ["openai_chat", "openai_responses", "anthropic_messages", "gemini"] as const) {
@@ -206,6 +212,90 @@ for (const database of databases) {
           assert.strictEqual(server.asked[0]?.path, path)
           const bad = yield* connect(kind, { base_url: server.url, token: "another" })
           assert.deepInclude((yield* validated(bad.id)).ended, { state: "failed", reason: "credential_refused" })
+        })
+      )
+    }
+
+    const refusals: ReadonlyArray<
+      readonly [what: string, state: string, reason: string | null, health: string, answer: (path: string) => Refusal]
+    > = [
+      [
+        "a token of an installation, which has no user",
+        "passed",
+        null,
+        "ready",
+        () => ({ words: "Resource not accessible by integration" })
+      ],
+      [
+        "a fine-grained token",
+        "passed",
+        null,
+        "ready",
+        () => ({ words: "Resource not accessible by personal access token" })
+      ],
+      [
+        "a secondary limit",
+        "inconclusive",
+        "rate_limited",
+        "degraded",
+        () => ({ words: "You have exceeded a secondary rate limit." })
+      ],
+      [
+        "a used up limit",
+        "inconclusive",
+        "rate_limited",
+        "degraded",
+        () => ({ words: "", headers: { "x-ratelimit-remaining": "0" } })
+      ],
+      [
+        "a list of addresses",
+        "inconclusive",
+        "unexpected_answer",
+        "degraded",
+        () => ({ words: "the `acme` organization has an IP allow list enabled" })
+      ],
+      [
+        "an organisation",
+        "failed",
+        "credential_refused",
+        "reauth_required",
+        () => ({ words: "Resource protected by organization SAML enforcement." })
+      ],
+      [
+        "bad credentials",
+        "failed",
+        "credential_refused",
+        "reauth_required",
+        () => ({ status: 401, words: "Bad credentials" })
+      ],
+      [
+        "a path without its slash",
+        "passed",
+        null,
+        "ready",
+        (path) =>
+          path.endsWith("/")
+            ? { status: 200, words: "" }
+            : { status: 308, words: "", headers: { location: `${path}/` } }
+      ],
+      [
+        "a circle of redirects",
+        "failed",
+        "redirect",
+        "degraded",
+        (path) => ({ status: 307, words: "", headers: { location: path } })
+      ]
+    ]
+    for (const [what, state, reason, health, answer] of refusals) {
+      it.scoped(`github: ${what} is ${state}${reason === null ? "" : `: ${reason}`}`, () =>
+        Effect.gen(function* () {
+          const server = yield* localServer(({ path }, response) => {
+            const { headers = {}, status = 403, words } = answer(path)
+            response.writeHead(status, headers).end(JSON.stringify({ message: words }))
+          })
+          const { id } = yield* connect("github", { base_url: server.url, token: canary })
+          const result = yield* validated(id)
+          assert.deepStrictEqual([result.ended?.state, result.ended?.reason, result.health], [state, reason, health])
         })
       )
     }

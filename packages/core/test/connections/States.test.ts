@@ -1,4 +1,5 @@
 import { assert, layer as suite } from "@effect/vitest"
+import type { ConnectionId } from "@reins/base/domain/Ids"
 import { type ConnectionState, connectionStates } from "@reins/core/connections/Connection"
 import { ConnectionStore } from "@reins/core/connections/ConnectionStore"
 import { Connections } from "@reins/core/connections/Connections"
@@ -8,7 +9,6 @@ import {
 } from "@reins/core/connections/ConnectionValidation"
 import { ValidationStore } from "@reins/core/connections/ValidationStore"
 import { Validations } from "@reins/core/connections/Validations"
-import type { ConnectionId } from "@reins/core/domain/Ids"
 import * as Embedded from "@reins/core/Embedded"
 import { Journal } from "@reins/core/store/Journal"
 import { services } from "@reins/testing/sessions/Services"

@@ -1,5 +1,5 @@
+import type { ValidationId } from "@reins/base/domain/Ids"
 import { validationJob } from "@reins/core/connections/ValidationJob"
-import type { ValidationId } from "@reins/core/domain/Ids"
 import type { Claim } from "@reins/core/jobs/Claim"
 import { JobClaims } from "@reins/core/jobs/JobClaims"
 import { Journal } from "@reins/core/store/Journal"

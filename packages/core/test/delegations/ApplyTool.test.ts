@@ -1,21 +1,21 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import { ApplicationId, newId, SessionId, TurnId } from "@reins/base/domain/Ids"
+import type { TurnPrincipal } from "@reins/base/domain/Principal"
 import { systemActor } from "@reins/core/access/Access"
 import { ApplicationStore } from "@reins/core/changes/ApplicationStore"
 import { Applications } from "@reins/core/changes/Applications"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { TurnApplications } from "@reins/core/changes/TurnApplications"
 import { Delegations } from "@reins/core/delegations/Delegations"
-import { ApplicationId, newId, SessionId, TurnId } from "@reins/core/domain/Ids"
-import type { TurnPrincipal } from "@reins/core/domain/Principal"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import { Journal } from "@reins/core/store/Journal"
 import { codeOf, installation, remote, workspace } from "@reins/testing/changes/Fixture"
 import { callingAgents } from "@reins/testing/harness/SmallAgent"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { makeRemote, withAgent } from "../execution/Agent.js"
@@ -31,7 +31,7 @@ const apply = (delegation_id: string, more: object = {}) => ({
   args: { delegation_id, ...more }
 })
 
-for (const { layer: database, name } of databases) {
+for (const { layer: database, name } of flowDatabases) {
   describe(`changes that agents apply on ${name}`, () => {
     it.scopedLive(
       "an agent brings the changes of its delegations into its own tree, and a conflict writes nothing",

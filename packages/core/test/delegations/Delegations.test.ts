@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { defaultLimits } from "@reins/core/base/CoreLimits"
+import { defaultLimits } from "@reins/base/base/CoreLimits"
+import { ChangesetId, newId } from "@reins/base/domain/Ids"
 import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import { Connections } from "@reins/core/connections/Connections"
 import { delegationEndings } from "@reins/core/delegations/DelegationEndings"
 import { DelegationResults } from "@reins/core/delegations/DelegationResults"
 import { Delegations } from "@reins/core/delegations/Delegations"
 import { Waits } from "@reins/core/delegations/Waits"
-import { ChangesetId, newId } from "@reins/core/domain/Ids"
 import { JobStore } from "@reins/core/jobs/JobStore"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Messages } from "@reins/core/sessions/Messages"
@@ -344,7 +344,8 @@ for (const { layer, name } of databases) {
           files: [],
           additions: 0,
           deletions: 0,
-          diagnostics: []
+          diagnostics: [],
+          hidden: []
         }
         yield* journal.commit(changesets.seal(changeset_id, captured, actor))
         const delegation = yield* spawn({ changeset_id })

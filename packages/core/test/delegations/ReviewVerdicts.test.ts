@@ -4,11 +4,11 @@ import { DelegationResults } from "@reins/core/delegations/DelegationResults"
 import { Delegations } from "@reins/core/delegations/Delegations"
 import { sealed } from "@reins/testing/changes/Fixture"
 import { services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { begin } from "./Children.js"
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`verdicts of delegations on ${name}`, () => {
     it.scopedLive("a review judges the changeset that its child was given, and nothing else", () =>
       Effect.gen(function* () {

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Boot } from "@reins/core/base/Boot"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
-import { defaultLimits } from "@reins/core/base/CoreLimits"
+import { Boot } from "@reins/base/base/Boot"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { defaultLimits } from "@reins/base/base/CoreLimits"
 import * as Core from "@reins/core/Core"
 import { deadlineJob } from "@reins/core/delegations/DeadlineJob"
 import { delegationEndings } from "@reins/core/delegations/DelegationEndings"
@@ -31,7 +31,7 @@ import * as Postgres from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
 import { aMoment } from "@reins/testing/process/Waiting"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases, postgresDatabase } from "@reins/testing/store/Databases"
+import { flowDatabases, postgresDatabase } from "@reins/testing/store/Databases"
 import { Chunk, Clock, Effect, Fiber, Layer, Stream, TestClock, TestContext, TestServices } from "effect"
 import { letRingsThrough } from "../store/Rings.js"
 import { begin, delegationEvents, end } from "./Children.js"
@@ -55,7 +55,7 @@ const wakeUps = (principal: Parameters<typeof begin>[0], sessionId: string) =>
 
 const working = Worker.layer(Effect.all([wakeJob, deadlineJob]))
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`waits on ${name}`, () => {
     it.scopedLive("a wait that is held is answered by the ring of the result alone, and holds nothing meanwhile", () =>
       Effect.gen(function* () {
@@ -223,7 +223,7 @@ const restartable = [
     database: (dataDir: string) => Effect.succeed(Layer.orDie(Layer.provideMerge(Sqlite.layer(dataDir), Bell.layer)))
   },
   { name: "PostgreSQL", database: () => Effect.map(postgresDatabase, (url) => Layer.orDie(Postgres.layer(url))) }
-]
+].filter(({ name }) => flowDatabases.some((row) => row.name === name))
 
 for (const { database, name } of restartable) {
   for (const died of ["before it posted the message", "after it posted the message"] as const) {

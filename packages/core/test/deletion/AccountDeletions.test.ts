@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it, layer as suiteOver } from "@effect/vitest"
+import type { Principal } from "@reins/base/domain/Principal"
 import { AccountDeletions } from "@reins/core/deletion/AccountDeletions"
-import type { Principal } from "@reins/core/domain/Principal"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
@@ -11,7 +11,7 @@ import { Workspaces } from "@reins/core/identity/Workspaces"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Database } from "@reins/core/store/Database"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Redacted, Schedule } from "effect"
 import { withAgent } from "../execution/Agent.js"
 import { principalOf } from "../identity/Principals.js"
@@ -34,7 +34,7 @@ const states = Effect.gen(function* () {
   return yield* all(sql<{ kind: string; state: string }>`select kind, state from deletions order by kind`)
 })
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`the deletion of an account on ${name}`, () => {
     it.scopedLive(
       "leaves nothing of it in the database, in the outbox and in a copy, and what it made stays with its id",

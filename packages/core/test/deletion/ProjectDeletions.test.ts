@@ -1,15 +1,15 @@
 import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it, layer as suiteOver } from "@effect/vitest"
+import type { Principal } from "@reins/base/domain/Principal"
 import { ProjectDeletions } from "@reins/core/deletion/ProjectDeletions"
-import type { Principal } from "@reins/core/domain/Principal"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ProjectSecrets } from "@reins/core/projects/ProjectSecrets"
 import { Projects } from "@reins/core/projects/Projects"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Redacted, Schedule } from "effect"
 import { say, withAgent } from "../execution/Agent.js"
 import { requireNoTrace, rowsHolding } from "./Traces.js"
@@ -28,7 +28,7 @@ const finished = (principal: Principal, id: string) =>
     )
   )
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`the deletion of a project on ${name}`, () => {
     it.scopedLive(
       "leaves nothing of it in the database, on the disk and in a copy, and its sessions go on without it",

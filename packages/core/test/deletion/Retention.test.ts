@@ -8,7 +8,7 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Database } from "@reins/core/store/Database"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 
 /** Lets a session have been used last at the beginning of a year. */
@@ -17,7 +17,7 @@ const usedIn = (year: number, id: string) =>
     run(sql`update sessions set updated_at = ${`${year}-01-01T00:00:00.000Z`} where id = ${id}`)
   )
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   suiteOver(services(layer), { excludeTestServices: true })(`the retention of a workspace on ${name}`, (it) => {
     it.effect("deletes archived and closed sessions that nobody has used for long, and says how many before", () =>
       Effect.gen(function* () {

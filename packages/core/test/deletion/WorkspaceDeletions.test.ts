@@ -1,10 +1,10 @@
 import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it, layer as suiteOver } from "@effect/vitest"
+import type { Principal } from "@reins/base/domain/Principal"
 import { Connections } from "@reins/core/connections/Connections"
 import { ProjectDeletions } from "@reins/core/deletion/ProjectDeletions"
 import { WorkspaceDeletions } from "@reins/core/deletion/WorkspaceDeletions"
-import type { Principal } from "@reins/core/domain/Principal"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { Members } from "@reins/core/identity/Members"
@@ -17,7 +17,7 @@ import { Webhooks } from "@reins/core/webhooks/Webhooks"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
 import { Snapshots } from "@reins/core/worktrees/snapshots/Snapshots"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Redacted, Schedule } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { canary, makeRemote, temporaryDirectory, withAgent } from "../execution/Agent.js"
@@ -37,7 +37,7 @@ const finished = (principal: Principal, id: string) =>
     )
   )
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`the deletion of a workspace on ${name}`, () => {
     it.scopedLive(
       "stops what runs in it, and leaves nothing of it in the database, on the disk, in the blobs and in a copy",

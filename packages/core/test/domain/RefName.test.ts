@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process"
 import { assert, it } from "@effect/vitest"
+import { BranchInput, branchName, isRefName } from "@reins/base/domain/RefName"
 import { DeliveryInput, MergeRequestInput } from "@reins/core/changes/ChangesApi"
-import { BranchInput, branchName, isRefName } from "@reins/core/domain/RefName"
 import { ProjectSpec } from "@reins/core/projects/Project"
 import { SessionInput } from "@reins/core/sessions/SessionsApi"
 import { plainGit, temporary } from "@reins/testing/git/Fixture"

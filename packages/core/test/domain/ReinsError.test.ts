@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { catchCode, notFound, ReinsError } from "@reins/core/domain/ReinsError"
+import { catchCode, notFound, ReinsError } from "@reins/base/domain/ReinsError"
 import { Effect } from "effect"
 
 const active = new ReinsError({

@@ -1,4 +1,4 @@
-import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { ParseResult, Schema } from "effect"
 import { assert, describe, it } from "vitest"
 

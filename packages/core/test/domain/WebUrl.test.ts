@@ -1,4 +1,4 @@
-import { WebUrl } from "@reins/core/domain/WebUrl"
+import { WebUrl } from "@reins/base/domain/WebUrl"
 import { Schema } from "effect"
 import { assert, describe, it } from "vitest"
 

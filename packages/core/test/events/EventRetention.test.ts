@@ -1,7 +1,7 @@
 import { assert, layer as withLayer } from "@effect/vitest"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
-import type { SessionId } from "@reins/core/domain/Ids"
-import { now } from "@reins/core/domain/Timestamp"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import type { SessionId } from "@reins/base/domain/Ids"
+import { now } from "@reins/base/domain/Timestamp"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
 import { EventRetention } from "@reins/core/events/EventRetention"
@@ -9,7 +9,7 @@ import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
 import { WorkspaceFeed } from "@reins/core/events/WorkspaceFeed"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Fiber, Layer, Stream, TestClock } from "effect"
 import { append, appendUsage, events, newSession } from "./Sessions.js"
 
@@ -27,7 +27,7 @@ const countOf = (id: SessionId) =>
     (rows) => rows.length
   )
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   withLayer(Layer.provideMerge(retention(30), events(layer)))(`event retention on ${name}`, (it) => {
     it.effect("deletes the events of a closed session 30 days after the last of them, and of no open one", () =>
       Effect.gen(function* () {

@@ -1,7 +1,7 @@
 import { assert, describe, layer as layerOf } from "@effect/vitest"
-import { Boot } from "@reins/core/base/Boot"
-import type { SessionId } from "@reins/core/domain/Ids"
-import { WorkspaceId } from "@reins/core/domain/Ids"
+import { Boot } from "@reins/base/base/Boot"
+import type { SessionId } from "@reins/base/domain/Ids"
+import { WorkspaceId } from "@reins/base/domain/Ids"
 import * as Follower from "@reins/core/events/Follower"
 import { FollowerStore } from "@reins/core/events/FollowerStore"
 import { Bell } from "@reins/core/store/Bell"
@@ -9,7 +9,7 @@ import type { Commit } from "@reins/core/store/Commit"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { aMoment } from "@reins/testing/process/Waiting"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Exit, Layer, Logger, Runtime, TestClock, TestContext } from "effect"
 import * as fc from "fast-check"
 import { appendUsage, events, newSession } from "./Sessions.js"
@@ -74,7 +74,7 @@ const act = fc.record({
 })
 type Act = typeof act extends fc.Arbitrary<infer A> ? A : never
 
-for (const { layer, name: database } of databases) {
+for (const { layer, name: database } of flowDatabases) {
   describe(`Followers on ${database}`, () => {
     layerOf(events(layer), { excludeTestServices: true })((it) => {
       it.scoped("whatever two processes do in whatever order, each position is taken once and by the holder", () =>

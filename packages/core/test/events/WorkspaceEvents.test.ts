@@ -1,6 +1,6 @@
 import { assert, describe, layer as layerOf } from "@effect/vitest"
-import type { Event } from "@reins/core/domain/Event"
-import type { SessionId } from "@reins/core/domain/Ids"
+import type { Event } from "@reins/base/domain/Event"
+import type { SessionId } from "@reins/base/domain/Ids"
 import { parseWorkspaceTypes } from "@reins/core/Events"
 import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
 import { WorkspaceFeed } from "@reins/core/events/WorkspaceFeed"
@@ -8,7 +8,7 @@ import { noUsage } from "@reins/core/sessions/Session"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { aMoment } from "@reins/testing/process/Waiting"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Chunk, Clock, Deferred, Effect, Fiber, Stream } from "effect"
 import { addSession, append, appendUsage, events, newSession } from "./Sessions.js"
 
@@ -44,7 +44,7 @@ const updated = (sessionId: SessionId) =>
     )
   )
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`WorkspaceEvents on ${name}`, () => {
     layerOf(events(layer), { excludeTestServices: true })((it) => {
       it.effect("pages give what a list of sessions needs, of all sessions of the workspace and of no other one", () =>
@@ -123,8 +123,15 @@ for (const { layer, name } of databases) {
               return Effect.as(Deferred.await(done), { close: subscription.close, seen })
             })
           )
-          for (const session of [sessionId, red, blue]) yield* appendUsage(session, [1])
-          for (const session of [sessionId, red, blue]) yield* updated(session)
+          // Events of one millisecond have no order among sessions before they have positions.
+          const positioned = (last: number) =>
+            Effect.repeat(log.page(principal, workspaceId, { limit: 10 }), {
+              until: ({ next_after }) => next_after === last
+            })
+          const steps = [(id: SessionId) => appendUsage(id, [1]), updated].flatMap((step) =>
+            [sessionId, red, blue].map((id) => step(id))
+          )
+          for (const [index, step] of steps.entries()) yield* Effect.zipRight(step, positioned(index + 1))
           const expected = [[2, 4, 5, 6], [2, 4, 5, 6], [1, 4], [4], [4, 5, 6], [3]]
           for (const [index, filter] of filters.entries()) {
             const page = yield* log.page(principal, workspaceId, { ...filter, limit: 10 })

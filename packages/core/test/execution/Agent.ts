@@ -1,22 +1,19 @@
 import { execFileSync } from "node:child_process"
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert } from "@effect/vitest"
-import { Boot } from "@reins/core/base/Boot"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
-import type { Bench } from "@reins/core/bench/Bench"
-import { agentPlaces } from "@reins/core/bench/SessionPaths"
+import { Boot } from "@reins/base/base/Boot"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import type { Event } from "@reins/base/domain/Event"
+import type { ConnectionId, SessionId, UploadId, WorkspaceId } from "@reins/base/domain/Ids"
+import type { Principal } from "@reins/base/domain/Principal"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import type { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import * as Core from "@reins/core/Core"
 import { Connections } from "@reins/core/connections/Connections"
-import type { Event } from "@reins/core/domain/Event"
-import type { ConnectionId, SessionId, UploadId, WorkspaceId } from "@reins/core/domain/Ids"
-import type { Principal } from "@reins/core/domain/Principal"
-import type { ReinsError } from "@reins/core/domain/ReinsError"
-import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
-import { Manifests } from "@reins/core/harness/Manifests"
 import { PasswordCost } from "@reins/core/identity/Passwords"
 import type { MessageSend } from "@reins/core/sessions/ConversationApi"
 import { Messages } from "@reins/core/sessions/Messages"
@@ -24,8 +21,12 @@ import { type Turn, turnStates } from "@reins/core/sessions/Turn"
 import { Turns } from "@reins/core/sessions/Turns"
 import type { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
+import type { Bench } from "@reins/machine/bench/Bench"
+import { agentPlaces } from "@reins/machine/bench/SessionPaths"
+import { Manifests } from "@reins/machine/harness/Manifests"
 import { testExecutor } from "@reins/testing/executor/TestExecutor"
 import { cacheWithSmallAgent, smallAgents } from "@reins/testing/harness/SmallAgent"
+import { onFreshDatabase } from "@reins/testing/store/FreshDatabase"
 import { Chunk, Effect, Layer, Logger, LogLevel, Schedule, Stream } from "effect"
 import { type Gateway, script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 
@@ -58,7 +59,11 @@ export const installation = (
   config: Partial<CoreConfig["Type"]> = {},
   manifests: typeof Manifests.layer = Manifests.layer,
   bench?: Layer.Layer<Bench>
-) => Layer.provide(Embedded.layer(configOf(dataDir, config), { manifests, ...(bench && { bench }) }), cheap)
+) =>
+  onFreshDatabase(
+    dataDir,
+    Layer.provide(Embedded.layer(configOf(dataDir, config), { manifests, ...(bench && { bench }) }), cheap)
+  )
 
 /** The same on any database. */
 const installationOn = (
@@ -204,9 +209,23 @@ export const git = (cwd: string, ...args: ReadonlyArray<string>) =>
     { cwd, encoding: "utf8" }
   ).trim()
 
-/** A bare repository with one commit: a small project whose test fails. */
+let original: string | undefined
+
+/** A bare repository with one commit: a small project whose test fails. This process makes it once, because git takes ten processes for it. */
 export const makeRemote = (directory: string) => {
-  const source = join(directory, "source")
+  if (original === undefined) {
+    const root = mkdtempSync(join(tmpdir(), "reins-test-"))
+    process.once("exit", () => rmSync(root, { recursive: true, force: true }))
+    makeOriginal(root)
+    original = root
+  }
+  const remote = join(directory, "remote.git")
+  cpSync(join(original, "remote.git"), remote, { recursive: true })
+  return { url: remote, git: (...args: ReadonlyArray<string>) => git(remote, ...args) }
+}
+
+const makeOriginal = (root: string): void => {
+  const source = join(root, "source")
   mkdirSync(source, { recursive: true })
   writeFileSync(join(source, "sum.js"), "export const sum = (a, b) => a - b\n")
   writeFileSync(
@@ -217,7 +236,6 @@ export const makeRemote = (directory: string) => {
   git(source, "init", "--quiet")
   git(source, "add", ".")
   git(source, "commit", "--quiet", "-m", "A sum that is wrong")
-  const remote = join(directory, "remote.git")
-  git(directory, "clone", "--quiet", "--bare", source, remote)
-  return { url: remote, git: (...args: ReadonlyArray<string>) => git(remote, ...args) }
+  git(root, "clone", "--quiet", "--template=", "--bare", source, "remote.git")
+  git(join(root, "remote.git"), "config", "receive.autogc", "false")
 }

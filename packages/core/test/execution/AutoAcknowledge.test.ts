@@ -9,7 +9,7 @@ import { turnJobKind } from "@reins/core/sessions/turns/TurnQueue"
 import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import { Journal } from "@reins/core/store/Journal"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 
 const runner = { kind: "system", id: "runner" } as const
@@ -46,7 +46,7 @@ const interrupted = (auto_acknowledge: boolean) =>
     }
   })
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`an interrupted turn on ${name}`, () => {
     it.effect("is acknowledged in the same commit where the session's version says so, and the next one is due", () =>
       Effect.gen(function* () {

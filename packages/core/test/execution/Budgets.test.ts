@@ -9,7 +9,8 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Usages } from "@reins/core/sessions/usage/Usages"
 import { Database } from "@reins/core/store/Database"
-import { databases } from "@reins/testing/store/Databases"
+import { hastyAgents } from "@reins/testing/harness/SmallAgent"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { isTurnEnd, withAgent } from "./Agent.js"
@@ -45,7 +46,7 @@ const held = Effect.fnUntraced(function* (
   return { id, interaction, turn, ended }
 })
 
-for (const { layer, name } of databases)
+for (const { layer, name } of flowDatabases)
   it.scopedLive(
     `a turn stops at the cap of its session, keeps its context, and goes on when the cap is raised, on ${name}`,
     () =>
@@ -226,3 +227,31 @@ it.scopedLive(
     ),
   60_000
 )
+
+it.scopedLive(
+  "a call that waits for a budget is no silence of its model, and one that went out is",
+  () =>
+    withAgent(
+      "alpha_gateway",
+      (given) =>
+        Effect.gen(function* () {
+          const { principal, runTurn, workspaceId } = given
+          const sessions = yield* Sessions
+          const { id } = yield* sessions.create(principal, workspaceId, { budget: { max_tokens: 1 } })
+          const { ended, turn } = yield* held(given, id, { content: script("Try.", tool, { say: "Done." }) })
+          yield* Effect.sleep(2 * silenceMs)
+          assert.strictEqual((yield* turn).state, "requires_action")
+          yield* sessions.update(principal, id, { budget: null })
+          const done = yield* ended
+          assert.strictEqual(done.state, "succeeded", JSON.stringify(done))
+          const silent = yield* runTurn(id, script("Once more.", { hang: true }))
+          assert.deepInclude(silent, { state: "failed", reason: "timeout" })
+        }),
+      {},
+      hastyAgents(silenceMs)
+    ),
+  60_000
+)
+
+/** A machine that is busy gives an answer of a model later. */
+const silenceMs = 3000

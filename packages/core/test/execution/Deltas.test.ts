@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { MessageDelta } from "@reins/core/domain/MessageDelta"
+import { MessageDelta } from "@reins/base/domain/MessageDelta"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { textOf } from "@reins/core/sessions/Message"
 import { Messages } from "@reins/core/sessions/Messages"

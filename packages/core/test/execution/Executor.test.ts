@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import type { Event } from "@reins/base/domain/Event"
+import type { Principal } from "@reins/base/domain/Principal"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import { fromNow } from "@reins/base/domain/Timestamp"
 import * as Core from "@reins/core/Core"
 import { Changesets } from "@reins/core/changes/Changesets"
-import type { Event } from "@reins/core/domain/Event"
-import type { Principal } from "@reins/core/domain/Principal"
-import type { ReinsError } from "@reins/core/domain/ReinsError"
-import { fromNow } from "@reins/core/domain/Timestamp"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
 import { releaseIdleExecutors } from "@reins/core/execution/IdleExecutors"
@@ -21,9 +21,10 @@ import { Leases } from "@reins/core/worktrees/Leases"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { operationEnd } from "@reins/testing/changes/Fixture"
+import { within } from "@reins/testing/MachineTime"
 import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { databases, flowDatabases } from "@reins/testing/store/Databases"
 import { Chunk, Effect, Layer, Stream } from "effect"
 import { makeRemote, temporaryDirectory } from "./Agent.js"
 
@@ -42,7 +43,7 @@ const eventsOf = Effect.fnUntraced(function* (principal: Principal, sessionId: s
 
 const until = Effect.fnUntraced(function* (principal: Principal, sessionId: string, wanted: (event: Event) => boolean) {
   const events = (yield* EventFeed).stream(principal, sessionId, { after: 0 }).pipe(Stream.takeUntil(wanted))
-  return Chunk.toReadonlyArray(yield* Stream.runCollect(events).pipe(Effect.timeout("30 seconds")))
+  return Chunk.toReadonlyArray(yield* Stream.runCollect(events).pipe(within(30)))
 })
 
 const ofType = (type: string, count = 1) => {
@@ -50,36 +51,10 @@ const ofType = (type: string, count = 1) => {
   return (event: Event) => event.type === type && ++seen === count
 }
 
-for (const { layer, name } of databases) {
-  const asleep = services(layer)
-  const working = Layer.provideMerge(Core.worker, asleep)
+const working = (layer: (typeof databases)[number]["layer"]) => Layer.provideMerge(Core.worker, services(layer))
 
-  describe(`executors on ${name}`, () => {
-    it.scopedLive(
-      "an activation makes the lease and the workspace, and repeating it is an operation that does nothing",
-      () =>
-        Effect.gen(function* () {
-          const { principal, workspaceId } = yield* ownerWithConnection
-          const executors = yield* SessionExecutors
-          const session = yield* (yield* Sessions).create(principal, workspaceId, {})
-          const first = yield* executors.activate(principal, session.id, {})
-          assert.strictEqual(first.operation.state, "queued")
-          assert.strictEqual(first.executor.lease.state, "allocating")
-          yield* until(principal, session.id, ofType("executor.ready"))
-          const ready = yield* executors.get(principal, session.id)
-          assert.deepStrictEqual([ready.lease.state, ready.workspace.state], ["ready", "ready"])
-          assert.strictEqual(ready.lease.id, first.executor.lease.id)
-          const again = yield* executors.activate(principal, session.id, {})
-          assert.notStrictEqual(again.operation.id, first.operation.id)
-          assert.strictEqual(again.executor.lease.id, first.executor.lease.id)
-          assert.strictEqual((yield* operationEnd(again.operation.id)).state, "succeeded")
-          assert.deepStrictEqual(yield* eventsOf(principal, session.id, "executor."), [
-            "executor.allocating",
-            "executor.ready"
-          ])
-        }).pipe(Effect.provide(working))
-    )
-
+for (const { layer, name } of databases)
+  describe(`an executor on ${name}`, () => {
     it.scopedLive("a release captures first, keeps the workspace, and the next activation begins a new lease", () =>
       Effect.gen(function* () {
         const { principal, workspaceId } = yield* ownerWithConnection
@@ -105,7 +80,37 @@ for (const { layer, name } of databases) {
         const after = yield* executors.get(principal, session.id)
         assert.notStrictEqual(after.lease.id, before.lease.id)
         assert.strictEqual((yield* files.read(principal, session.id, "notes.txt")).content, "kept")
-      }).pipe(Effect.provide(working))
+      }).pipe(Effect.provide(working(layer)))
+    )
+  })
+
+for (const { layer, name } of flowDatabases) {
+  const asleep = services(layer)
+
+  describe(`executors on ${name}`, () => {
+    it.scopedLive(
+      "an activation makes the lease and the workspace, and repeating it is an operation that does nothing",
+      () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const executors = yield* SessionExecutors
+          const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+          const first = yield* executors.activate(principal, session.id, {})
+          assert.strictEqual(first.operation.state, "queued")
+          assert.strictEqual(first.executor.lease.state, "allocating")
+          yield* until(principal, session.id, ofType("executor.ready"))
+          const ready = yield* executors.get(principal, session.id)
+          assert.deepStrictEqual([ready.lease.state, ready.workspace.state], ["ready", "ready"])
+          assert.strictEqual(ready.lease.id, first.executor.lease.id)
+          const again = yield* executors.activate(principal, session.id, {})
+          assert.notStrictEqual(again.operation.id, first.operation.id)
+          assert.strictEqual(again.executor.lease.id, first.executor.lease.id)
+          assert.strictEqual((yield* operationEnd(again.operation.id)).state, "succeeded")
+          assert.deepStrictEqual(yield* eventsOf(principal, session.id, "executor."), [
+            "executor.allocating",
+            "executor.ready"
+          ])
+        }).pipe(Effect.provide(working(layer)))
     )
 
     it.scopedLive("a release is refused while a turn waits, and by force cancels it", () =>

@@ -9,8 +9,8 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
 import { processesOf } from "@reins/testing/executor/Processes"
-import { aMoment } from "@reins/testing/process/Waiting"
-import { databases } from "@reins/testing/store/Databases"
+import { aWhile } from "@reins/testing/process/Waiting"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { canary, say, withAgent } from "./Agent.js"
@@ -18,7 +18,7 @@ import { canary, say, withAgent } from "./Agent.js"
 const wordsOf = (request: { readonly messages: ReadonlyArray<{ readonly text: string }> }): string =>
   request.messages.map(({ text }) => text).join("\n")
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   it.scopedLive(
     `a release by force ends the turn of a working agent and all of its processes, and keeps its files, on ${name}`,
     () =>
@@ -41,7 +41,7 @@ for (const { layer, name } of databases) {
             yield* eventsUntil(session.id, (event) => event.type === "tool.started")
             // The tool is told of before it has done anything.
             const files = yield* SessionFiles
-            yield* Effect.repeat(Effect.zipRight(aMoment, files.list(principal, session.id, "")), {
+            yield* Effect.repeat(Effect.zipRight(aWhile, files.list(principal, session.id, "")), {
               until: ({ items }) => items.some((file) => file.path === "half.txt")
             })
             const { lease } = yield* executors.get(principal, session.id)
@@ -54,7 +54,7 @@ for (const { layer, name } of databases) {
             const jobs = yield* Jobs
             yield* eventsUntil(session.id, (event) => event.type === "executor.released")
             const operation = yield* Effect.repeat(
-              Effect.zipRight(aMoment, jobs.operation(principal, released.operation.id)),
+              Effect.zipRight(aWhile, jobs.operation(principal, released.operation.id)),
               { until: ({ finished_at }) => finished_at !== null }
             )
             assert.strictEqual(operation.state, "succeeded", JSON.stringify(operation))

@@ -1,4 +1,4 @@
-import type { Asked } from "@reins/core/harness/HarnessEvent"
+import type { Asked } from "@reins/machine/harness/HarnessEvent"
 
 /** The question of an agent before it runs a command. */
 export const question: Asked = {

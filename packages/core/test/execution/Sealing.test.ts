@@ -9,14 +9,14 @@ import { Database } from "@reins/core/store/Database"
 import { Snapshots } from "@reins/core/worktrees/snapshots/Snapshots"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { pathsOf } from "@reins/testing/sessions/Paths"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Logger, LogLevel, Schedule } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { makeRemote, say, temporaryDirectory, withAgent } from "./Agent.js"
 import { allSealed, goesOnAfterLoss } from "./Sealing.js"
 
 describe("sealing", () => {
-  for (const { layer, name } of databases)
+  for (const { layer, name } of flowDatabases)
     it.scopedLive(
       `a session goes on from its snapshot when its disk is lost, on ${name}`,
       () => goesOnAfterLoss(undefined, name === "SQLite" ? undefined : layer),

@@ -1,14 +1,16 @@
 import { assert, it } from "@effect/vitest"
-import { defaultLimits } from "@reins/core/base/CoreLimits"
+import { defaultLimits } from "@reins/base/base/CoreLimits"
+import type { Event } from "@reins/base/domain/Event"
 import { Connections } from "@reins/core/connections/Connections"
-import type { Event } from "@reins/core/domain/Event"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { talkingAgents } from "@reins/testing/harness/SmallAgent"
+import { within } from "@reins/testing/MachineTime"
 import { aMoment } from "@reins/testing/process/Waiting"
+import { askedCalls, steers } from "@reins/testing/Volume"
 import { Effect, Schema, Stream } from "effect"
 import { type Step, script } from "reins-example-scripted-gateway/gateway.mjs"
 import { isTurnEnd, withAgent } from "./Agent.js"
@@ -48,7 +50,7 @@ const heard = ({ gateway }: Given): ReadonlyArray<string> =>
   (gateway.requests.at(-1)?.messages ?? []).filter(({ role }) => role === "user").map(({ text }) => text)
 
 it.scopedLive(
-  "each of a hundred steers is in the next request to the model or has a turn of its own, and none is both or lost",
+  `each of ${steers} steers is in the next request to the model or has a turn of its own, and none is both or lost`,
   () =>
     withAgent(
       "beta",
@@ -56,26 +58,26 @@ it.scopedLive(
         Effect.gen(function* () {
           const { idle, say, session, turnId } = yield* working(
             given,
-            script("Work.", ...work(60, "sleep 0.02"), { say: "Worked." })
+            script("Work.", ...work(Math.ceil(steers * 0.6), "sleep 0.02"), { say: "Worked." })
           )
-          const said = Array.from({ length: 100 }, (_, at) => `steer-${at};`)
+          const said = Array.from({ length: steers }, (_, at) => `steer-${at};`)
           const answers = yield* Effect.forEach(said, (text) => Effect.delay(say(text, "steer"), "8 millis"), {
             concurrency: 2
           })
           yield* idle
           const { items } = yield* (yield* Messages).list(given.principal, session.id, { limit: 300 })
-          const steers = items.filter(({ role }) => role === "user").slice(1)
+          const sent = items.filter(({ role }) => role === "user").slice(1)
           assert.deepStrictEqual(
-            steers.map(({ state }) => state),
-            steers.map(() => "delivered")
+            sent.map(({ state }) => state),
+            sent.map(() => "delivered")
           )
-          const inTurn = steers.filter(({ turn_id }) => turn_id === turnId)
+          const inTurn = sent.filter(({ turn_id }) => turn_id === turnId)
           assert.isAbove(inTurn.length, 0)
           const conversation = heard(given).join("\n")
           for (const text of said) assert.strictEqual(conversation.split(text).length, 2, text)
           // Words that found no turn to go into are answered as queued at once.
           for (const { message } of answers) {
-            const found = steers.find(({ id }) => id === message.id)
+            const found = sent.find(({ id }) => id === message.id)
             if (message.routing === "queue") assert.notStrictEqual(found?.turn_id, turnId)
           }
         }),
@@ -148,7 +150,7 @@ it.scopedLive("a provider that cannot be steered refuses it before anything is w
 )
 
 it.scopedLive(
-  "a policy allows, asks and denies by the kind of tool, and a note goes to the agent in the same turn, a hundred times over",
+  `a policy allows, asks and denies by the kind of tool, and a note goes to the agent in the same turn, ${askedCalls} times over`,
   () =>
     withAgent(
       "beta",
@@ -161,9 +163,14 @@ it.scopedLive(
             harness: beta,
             permissions: { default: "deny", tools: { edit: "allow", execute: "ask" } }
           })
-          const content = script("Work.", { tool: "write", path: "free.txt", content: "free" }, ...work(100, "true"), {
-            say: "Worked."
-          })
+          const content = script(
+            "Work.",
+            { tool: "write", path: "free.txt", content: "free" },
+            ...work(askedCalls, "true"),
+            {
+              say: "Worked."
+            }
+          )
           const { turn_id = "" } = yield* messages.send(principal, session.id, { content })
           let answered = 0
           yield* (yield* EventFeed).stream(principal, session.id, { after: 0 }).pipe(
@@ -172,12 +179,12 @@ it.scopedLive(
             Stream.runForEach(({ payload }) => {
               answered += 1
               const { id } = Schema.decodeUnknownSync(ActionPayload)(payload).interaction
-              const note = answered === 100 ? { note: "Mind the gap." } : {}
+              const note = answered === askedCalls ? { note: "Mind the gap." } : {}
               return interactions.answer(principal, id, { answer: "once", ...note })
             }),
-            Effect.timeout("90 seconds")
+            within(90)
           )
-          assert.strictEqual(answered, 100)
+          assert.strictEqual(answered, askedCalls)
           const turn = yield* (yield* Turns).get(principal, turn_id)
           assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
           assert.include(heard(given).join("\n"), "Mind the gap.")

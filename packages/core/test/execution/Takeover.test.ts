@@ -1,7 +1,6 @@
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
-import { AgentPool } from "@reins/core/agents/AgentPool"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
 import * as Core from "@reins/core/Core"
 import { Connections } from "@reins/core/connections/Connections"
 import * as Embedded from "@reins/core/Embedded"
@@ -12,9 +11,10 @@ import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { existingOf } from "@reins/core/store/Existing"
 import * as Postgres from "@reins/core/store/Postgres"
+import { AgentPool } from "@reins/machine/agents/AgentPool"
 import { processesOf } from "@reins/testing/executor/Processes"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
-import { aMoment } from "@reins/testing/process/Waiting"
+import { aMoment, aWhile } from "@reins/testing/process/Waiting"
 import { migratedPostgresDatabase } from "@reins/testing/store/Databases"
 import { Effect, Exit, Layer, Logger, LogLevel, Scope } from "effect"
 import { startGateway } from "reins-example-scripted-gateway/gateway.mjs"
@@ -83,7 +83,7 @@ it.scopedLive(
         const create = (yield* Sessions).create(principal, workspaceId, {})
         const [used, unused] = yield* Effect.all([create, create])
         yield* (yield* SessionExecutors).activate(principal, unused.id, {})
-        const ahead = yield* Effect.repeat(Effect.zipRight(aMoment, agentOf(unused.id)), {
+        const ahead = yield* Effect.repeat(Effect.zipRight(aWhile, agentOf(unused.id)), {
           until: ({ agents }) => agents.length === 1
         })
         return { ...(yield* turnIn(used.id, "One.")), ahead }

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { NewEvent } from "@reins/core/domain/Event"
-import { MessageId } from "@reins/core/domain/Ids"
+import type { NewEvent } from "@reins/base/domain/Event"
+import { MessageId } from "@reins/base/domain/Ids"
 import { TurnOutput } from "@reins/core/execution/TurnOutput"
-import type { HarnessEvent, Tool } from "@reins/core/harness/HarnessEvent"
 import { foldTool, type ToolPayload } from "@reins/core/sessions/ToolCall"
+import type { HarnessEvent, Tool } from "@reins/machine/harness/HarnessEvent"
 import * as fc from "fast-check"
 
 const cap = 64 * 1024

@@ -1,18 +1,17 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { existsSync, rmSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
+import { MessageId, newId } from "@reins/base/domain/Ids"
 import { systemActor } from "@reins/core/access/Access"
-import { MessageId, newId } from "@reins/core/domain/Ids"
 import { EventLog } from "@reins/core/events/EventLog"
 import { liveState } from "@reins/core/execution/AgentDigest"
 import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
+import { turnJob } from "@reins/core/execution/TurnJob"
 import { TurnOutput } from "@reins/core/execution/TurnOutput"
-import { turnJob } from "@reins/core/execution/TurnRunner"
 import { TurnSetup } from "@reins/core/execution/TurnSetup"
 import type { Claim } from "@reins/core/jobs/Claim"
 import { JobClaims } from "@reins/core/jobs/JobClaims"
 import { Jobs } from "@reins/core/jobs/Jobs"
-import type { ModelCall } from "@reins/core/relay/gateway/ModelCall"
 import { MessagePart } from "@reins/core/sessions/Message"
 import { Messages } from "@reins/core/sessions/Messages"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
@@ -25,10 +24,11 @@ import { Journal } from "@reins/core/store/Journal"
 import { AgentStateStore } from "@reins/core/worktrees/AgentStateStore"
 import { Leases } from "@reins/core/worktrees/Leases"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
+import type { ModelCall } from "@reins/machine/relay/gateway/ModelCall"
 import { aMoment } from "@reins/testing/process/Waiting"
 import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Either, Logger, Schema } from "effect"
 
 const runner = systemActor("runner")
@@ -53,6 +53,9 @@ const call = (input: number | null): ModelCall => ({
   outcome: "answered",
   status: 200,
   words: null,
+  names: "",
+  pauseMs: null,
+  lack: null,
   usage: input === null ? null : { input, cached: null, cacheWritten: null, output: 1, reasoning: null }
 })
 
@@ -117,7 +120,7 @@ const preparing = Effect.gen(function* () {
   }
 })
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`the attempts of turns on ${name}`, () => {
     const asleep = services(layer)
 

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { MessageId } from "@reins/core/domain/Ids"
+import { MessageId } from "@reins/base/domain/Ids"
 import { TurnOutput } from "@reins/core/execution/TurnOutput"
-import type { HarnessEvent, HarnessUsage } from "@reins/core/harness/HarnessEvent"
-import type { ModelCall } from "@reins/core/relay/gateway/ModelCall"
 import { noUsage } from "@reins/core/sessions/Session"
+import type { HarnessEvent, HarnessUsage } from "@reins/machine/harness/HarnessEvent"
+import type { ModelCall } from "@reins/machine/relay/gateway/ModelCall"
 
 const tokens = { input_tokens: null, output_tokens: null, cached_tokens: null, reasoning_tokens: null }
 const costing = (amount: number, currency = "USD"): HarnessEvent => ({
@@ -59,6 +59,9 @@ describe("the usage that an agent reports", () => {
       outcome: "answered",
       status: 200,
       words: null,
+      names: "",
+      pauseMs: null,
+      lack: null,
       usage: { input: 100, cached: 40, cacheWritten: 10, output: 5, reasoning: null }
     }
     const { output } = outputOf(null, [using("turn", 7)])

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { verdictOn } from "@reins/core/execution/Verdict"
+import { lackProblem, verdictOn } from "@reins/core/execution/Verdict"
 import { mostFailingCalls, Witness } from "@reins/core/execution/Witness"
-import { HarnessFailure } from "@reins/core/harness/HarnessEvent"
-import type { ModelCall } from "@reins/core/relay/gateway/ModelCall"
+import { HarnessFailure } from "@reins/machine/harness/HarnessEvent"
+import type { ModelCall } from "@reins/machine/relay/gateway/ModelCall"
 import { Effect } from "effect"
 import * as fc from "fast-check"
 
@@ -15,6 +15,9 @@ const answered: ModelCall = {
   outcome: "answered",
   status: 200,
   words: null,
+  names: "",
+  pauseMs: null,
+  lack: null,
   usage: null
 }
 const refused = (status: number): ModelCall => ({ ...answered, outcome: "refused", status, words: "No." })
@@ -105,6 +108,104 @@ describe("the verdict on a turn that its agent calls a failure", () => {
   )
 })
 
+const overflow: ModelCall = {
+  ...refused(400),
+  names: "invalid_request_error context_length_exceeded",
+  words: "Too long."
+}
+
+describe("a request that cannot be answered", () => {
+  it.effect("is made twice at most, because an agent may compact its conversation once", () =>
+    Effect.gen(function* () {
+      const witness = yield* hearing([answered, overflow])
+      assert.isUndefined(witness.refusal())
+      witness.ended(title(answered))
+      witness.ended(overflow)
+      assert.strictEqual(witness.refusal()?.status, 400)
+      yield* witness.gaveUp
+      const verdict = verdictOn(witness.testimony(), undefined)
+      assert.strictEqual(verdict?.reason, "context_exceeded")
+      assert.match(verdict?.message ?? "", /^The gateway answered 400: Too long\. Start a new session/)
+      assert.notMatch(verdict?.message ?? "", /retry the turn/i)
+    })
+  )
+
+  it.effect("is forgotten once the work goes on, and counts for the model of the turn alone", () =>
+    Effect.gen(function* () {
+      for (const calls of [
+        [overflow, answered, overflow, answered, overflow],
+        [other(overflow), other(overflow), other(overflow)],
+        [title(overflow), title(overflow), title(overflow)],
+        [refused(500), refused(429), refused(529), refused(500)],
+        [overflow, { ...refused(429), pauseMs: 1000 }, overflow]
+      ])
+        assert.isUndefined((yield* hearing(calls)).refusal(), JSON.stringify(calls.map(({ status }) => status)))
+      for (const status of [400, 401, 402, 403, 404, 413, 422])
+        assert.isDefined((yield* hearing([refused(status), refused(status)])).refusal(), String(status))
+    })
+  )
+
+  it.effect("is told by its own words, whatever the agent makes of them", () =>
+    Effect.gen(function* () {
+      const quota: ModelCall = { ...refused(429), names: "insufficient_quota" }
+      for (const calls of [[overflow], [answered, overflow], [answered, title(answered), overflow]])
+        for (const failure of [undefined, said("upstream_error"), said("output_invalid"), said("quota_exhausted")])
+          assert.strictEqual(yield* reasonOf(calls, failure), "context_exceeded")
+      assert.strictEqual(yield* reasonOf([answered, quota], said("upstream_error")), "quota_exhausted")
+      assert.isUndefined(yield* reasonOf([overflow], said("timeout")))
+    })
+  )
+})
+
+describe("a pause that a gateway asks for", () => {
+  it.effect("ends the turn when it is long, and tells how long", () =>
+    Effect.gen(function* () {
+      const asking = (pauseMs: number): ModelCall => ({ ...refused(429), pauseMs })
+      for (const short of [0, 20_000, 120_000]) assert.isUndefined((yield* hearing([asking(short)])).refusal())
+      for (const [long, words] of [
+        [120_001, "3 minutes"],
+        [3_600_000, "60 minutes"],
+        [7_200_000, "2 hours"],
+        [86_400_000, "24 hours"]
+      ] as const) {
+        const witness = yield* hearing([answered, asking(long)])
+        yield* witness.gaveUp
+        const verdict = verdictOn(witness.testimony(), undefined)
+        assert.strictEqual(verdict?.reason, "quota_exhausted")
+        assert.include(verdict?.message, `It asks for a pause of ${words}.`)
+      }
+      assert.isUndefined((yield* hearing([title(asking(3_600_000)), other(asking(3_600_000))])).refusal())
+    })
+  )
+})
+
+describe("an answer that is not whole", () => {
+  const cut: ModelCall = { ...answered, lack: "cut" }
+  const withheld: ModelCall = { ...answered, lack: "withheld" }
+  const lackIn = (calls: ReadonlyArray<ModelCall>, ...rest: [HarnessFailure?, Parameters<typeof lackProblem>[2]?]) =>
+    Effect.map(hearing(calls), (witness) => lackProblem(witness.testimony(), rest[0], rest[1] ?? "completed")?.reason)
+
+  it.effect("is the reason of a turn whose last work it is", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* lackIn([answered, cut]), "answer_cut")
+      assert.strictEqual(yield* lackIn([withheld]), "answer_withheld")
+      assert.strictEqual(yield* lackIn([cut, title(answered)]), "answer_cut")
+      assert.strictEqual(yield* lackIn([withheld], said("output_invalid")), "answer_withheld")
+      assert.strictEqual(yield* lackIn([], undefined, "limit"), "answer_cut")
+      assert.strictEqual(yield* lackIn([answered], undefined, "refused"), "answer_withheld")
+    })
+  )
+
+  it.effect("says nothing where the agent went on, was stopped, or has a better word", () =>
+    Effect.gen(function* () {
+      assert.isUndefined(yield* lackIn([cut, answered]))
+      assert.isUndefined(yield* lackIn([answered, title(cut), other(withheld)]))
+      for (const reason of ["cancelled", "denied"] as const) assert.isUndefined(yield* lackIn([cut], undefined, reason))
+      assert.isUndefined(yield* lackIn([cut], said("harness_crashed")))
+    })
+  )
+})
+
 describe("a witness", () => {
   it.effect("gives a turn up with so many failures of its work in a row, and lets no further call out", () =>
     Effect.gen(function* () {
@@ -141,6 +242,8 @@ describe("a witness", () => {
     fc.assert(
       fc.property(fc.array(call, { maxLength: 25 }), (calls) => {
         const witness = Effect.runSync(hearing(calls))
+        // A turn that was given up has its reason from the call that it was given up for.
+        fc.pre(witness.refusal() === undefined)
         const verdict = verdictOn(witness.testimony(), undefined)
         const last = calls.filter(({ hasTools }) => hasTools === true).at(-1)
         if (last !== undefined) assert.strictEqual(verdict === undefined, last.outcome === "answered")

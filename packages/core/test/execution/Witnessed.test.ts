@@ -5,6 +5,7 @@ import { Turns } from "@reins/core/sessions/Turns"
 import { Usages } from "@reins/core/sessions/usage/Usages"
 import { processesOf } from "@reins/testing/executor/Processes"
 import { hidingAgents } from "@reins/testing/harness/SmallAgent"
+import { variants } from "@reins/testing/Variants"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { canary, isTurnEnd, say, withAgent } from "./Agent.js"
@@ -73,6 +74,69 @@ it.scopedLive(
     ),
   60_000
 )
+
+it.scopedLive(
+  "an answer that was cut or withheld, a request that cannot be answered and a long pause end the turn as what they are",
+  () =>
+    withAgent(
+      "alpha_gateway",
+      ({ eventsUntil, gateway, principal, runTurn, workspaceId }) =>
+        Effect.gen(function* () {
+          const sessions = yield* Sessions
+          for (const [steps, reason, words, calls] of [
+            [[work, { say: "The first half of the", lack: "cut" }], "answer_cut", "cut at its longest length", 2],
+            [[{ lack: "withheld" }], "answer_withheld", "withheld by a filter", 1],
+            [[{ error: 400, code: "context_length_exceeded" }], "context_exceeded", "Start a new session", 2],
+            [[{ error: 404, code: "model_not_found" }], "upstream_error", "Choose another model", 2],
+            [[{ error: 429, retry_after: 3600 }], "quota_exhausted", "asks for a pause of 60 minutes", 1]
+          ] as const) {
+            const { id } = yield* sessions.create(principal, workspaceId, {})
+            const before = gateway.requests.length
+            const turn = yield* runTurn(id, script("Try.", ...steps))
+            assert.deepStrictEqual([turn.state, turn.reason], ["failed", reason], JSON.stringify(turn))
+            assert.include(turn.reason_message, words)
+            assert.strictEqual(gateway.requests.length - before, calls, reason)
+            yield* eventsUntil(id, isTurnEnd)
+          }
+        }),
+      {},
+      hidingAgents("again")
+    ),
+  60_000
+)
+
+variants(() => {
+  it.scopedLive(
+    "a result of JSON that was cut fails as a cut answer, and not as a result of another form",
+    () =>
+      withAgent(
+        "alpha_gateway",
+        ({ eventsUntil, principal, workspaceId }) =>
+          Effect.gen(function* () {
+            const sessions = yield* Sessions
+            const turns = yield* Turns
+            const result_schema = { type: "object", properties: { sum: { type: "integer" } }, required: ["sum"] }
+            for (const [last, state, reason] of [
+              [{ say: 'The sum:\n\n```json\n{"sum": 1', lack: "cut" }, "failed", "answer_cut"],
+              [{ say: '```json\n{"sum": "a word"}\n```' }, "failed", "result_invalid"],
+              [{ say: '```json\n{"sum": 3}\n```' }, "succeeded", null]
+            ] as const) {
+              const { id } = yield* sessions.create(principal, workspaceId, {
+                message: { content: script("Sum it up.", last), result_schema }
+              })
+              yield* eventsUntil(id, isTurnEnd)
+              const { items } = yield* turns.list(principal, id, {})
+              const turn = items.at(-1)
+              assert.deepInclude(turn, { state, reason }, JSON.stringify(turn))
+              assert.deepStrictEqual(turn?.result?.value ?? null, state === "succeeded" ? { sum: 3 } : null)
+            }
+          }),
+        {},
+        hidingAgents("again")
+      ),
+    60_000
+  )
+})
 
 it.scopedLive(
   "a gateway that keeps failing ends the turn after 30 calls, and the agent is stopped",

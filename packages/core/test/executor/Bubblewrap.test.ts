@@ -1,17 +1,18 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { createServer } from "node:net"
+import { connect, createServer, type Socket } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { type AgentLimits, defaultAgentLimits } from "@reins/core/base/AgentLimits"
-import { newBootId } from "@reins/core/base/Boot"
-import { resourceLimits } from "@reins/core/domain/ExecutorLimits"
-import * as Bubblewrap from "@reins/core/executor/Bubblewrap"
-import { streams } from "@reins/core/executor/Descriptors"
-import { lowerable, noLimits } from "@reins/core/executor/EnforcedLimits"
-import * as Bridge from "@reins/core/executor/sandbox/Bridge"
-import * as Cgroups from "@reins/core/executor/sandbox/Cgroups"
+import { type AgentLimits, defaultAgentLimits } from "@reins/base/base/AgentLimits"
+import { newBootId } from "@reins/base/base/Boot"
+import { resourceLimits } from "@reins/base/domain/ExecutorLimits"
+import * as Bubblewrap from "@reins/machine/executor/Bubblewrap"
+import { streams } from "@reins/machine/executor/Descriptors"
+import { lowerable, noLimits } from "@reins/machine/executor/EnforcedLimits"
+import * as Bridge from "@reins/machine/executor/sandbox/Bridge"
+import * as Cgroups from "@reins/machine/executor/sandbox/Cgroups"
 import { shellCommand } from "@reins/testing/executor/ExecutorSuite"
+import { eventually } from "@reins/testing/process/Waiting"
 import { Chunk, Effect, Either, Stream } from "effect"
 
 const directory = Effect.acquireRelease(
@@ -28,6 +29,40 @@ const relay = Effect.acquireRelease(
       return typeof address === "object" && address !== null ? address.port : 0
     }
     server.listen(0, "127.0.0.1", () => resume(Effect.succeed({ port: port(), close: () => server.close() })))
+  }),
+  ({ close }) => Effect.sync(close)
+)
+
+const destroyAll = (sockets: Iterable<Socket>) => {
+  for (const socket of sockets) socket.destroy()
+}
+
+/** A relay that holds every connection. */
+const holding = Effect.acquireRelease(
+  Effect.async<{
+    readonly port: number
+    readonly open: Set<Socket>
+    most: () => number
+    count: () => number
+    close: () => void
+  }>((resume) => {
+    const open = new Set<Socket>()
+    let [count, most] = [0, 0]
+    const server = createServer((socket) => {
+      open.add(socket.on("error", () => undefined).resume())
+      socket.once("close", () => open.delete(socket))
+      count += 1
+      most = Math.max(most, open.size)
+    })
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      const port = typeof address === "object" && address !== null ? address.port : 0
+      const close = () => {
+        server.close()
+        for (const each of open) each.destroy()
+      }
+      resume(Effect.succeed({ port, open, most: () => most, count: () => count, close }))
+    })
   }),
   ({ close }) => Effect.sync(close)
 )
@@ -78,7 +113,6 @@ describe("the parts of the sandbox", () => {
       const bridge = yield* Bridge.make(newBootId(), [mine.port])
       const said = (port: number) =>
         Effect.promise(async () => {
-          const { connect } = await import("node:net")
           const socket = connect(bridge.socket)
           // The port may come in pieces.
           socket.write(Buffer.from([port >> 8]), () => socket.write(Buffer.from([port & 255])))
@@ -90,6 +124,27 @@ describe("the parts of the sandbox", () => {
       assert.deepStrictEqual([yield* said(other.port), yield* said(80), yield* said(0)], ["", "", ""])
       yield* bridge.open
     })
+  )
+
+  it.scopedLive(
+    "the bridge joins a bounded number of connections with a relay, and the next ones when those have ended",
+    () =>
+      Effect.gen(function* () {
+        const held = yield* holding
+        const bridge = yield* Bridge.make(newBootId(), [held.port])
+        const sockets = Array.from({ length: Bridge.maxJoined + 5 }, () =>
+          connect(bridge.socket)
+            .on("error", () => undefined)
+            .on("close", () => undefined)
+        )
+        yield* Effect.addFinalizer(() => Effect.sync(() => destroyAll(sockets)))
+        for (const socket of sockets) socket.write(Buffer.from([held.port >> 8, held.port & 255]))
+        yield* Effect.promise(() => eventually("all places are taken", () => held.open.size === Bridge.maxJoined))
+        for (const each of [...held.open].slice(0, 5)) each.end()
+        yield* Effect.promise(() => eventually("the next ones are joined", () => held.count() === Bridge.maxJoined + 5))
+        // A relay may hear of an end after the bridge.
+        assert.isBelow(held.most(), Bridge.maxJoined + 5)
+      })
   )
 
   it.scopedLive("cgroups are those that were delegated to this process alone, with every limit, and are removed", () =>
@@ -222,6 +277,31 @@ if (Either.isRight(made)) {
         ])
         const here = Cgroups.delegated() === undefined ? ["disk_bytes"] : [...resourceLimits]
         assert.deepStrictEqual([...lowerable(made.right.isolation.limits ?? noLimits)], here)
+      })
+    )
+
+    it.scopedLive("an agent that opens more connections than a relay gets waits for its places", () =>
+      Effect.gen(function* () {
+        const held = yield* holding
+        const make = yield* shellCommand
+        const most = Bridge.maxJoined
+        const script =
+          `const net = require("node:net"); let ended = 0; for (let i = 0; i < ${most + 20}; i++) ` +
+          `net.connect(${held.port}, "127.0.0.1").on("error", () => {}).on("close", () => { if (++ended === ${most + 20}) process.exit() }).resume()`
+        const agent = yield* made.right.spawn(
+          make(`read line; exec ${process.execPath} -e '${script}'`, { relayPorts: [held.port] })
+        )
+        yield* agent.write("go")
+        yield* Effect.promise(() => eventually("all places are taken", () => held.open.size === most))
+        const exit = yield* Effect.fork(agent.exit)
+        yield* Effect.promise(() =>
+          eventually("all have had their turn", () => {
+            destroyAll([...held.open].slice(0, 10))
+            return exit.unsafePoll() !== null
+          })
+        )
+        assert.strictEqual(held.count(), most + 20)
+        assert.isBelow(held.most(), most + 20)
       })
     )
 

@@ -1,4 +1,4 @@
-import { architectures, type Machine } from "@reins/core/executor/sandbox/Syscalls"
+import { architectures, type Machine } from "@reins/machine/executor/sandbox/Syscalls"
 
 export interface Call {
   readonly architecture?: number

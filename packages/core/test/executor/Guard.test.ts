@@ -2,13 +2,13 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { bootDirectoryRemoval, makeBootDirectory } from "@reins/core/base/BootDirectory"
-import { markEntry } from "@reins/core/base/Mark"
-import * as Guard from "@reins/core/executor/Guard"
-import * as Local from "@reins/core/executor/Local"
+import { bootDirectoryRemoval, makeBootDirectory } from "@reins/base/base/BootDirectory"
+import { markEntry } from "@reins/base/base/Mark"
+import * as Guard from "@reins/machine/executor/Guard"
+import * as Local from "@reins/machine/executor/Local"
 import { shellCommand } from "@reins/testing/executor/ExecutorSuite"
 import { endEach, processesWhere, shown } from "@reins/testing/executor/Processes"
-import { aMoment } from "@reins/testing/process/Waiting"
+import { aWhile } from "@reins/testing/process/Waiting"
 import { Effect, Logger, Option, Stream } from "effect"
 
 /** An agent of a boot that works until it is ended, and what tells whether it was. */
@@ -41,12 +41,12 @@ describe("the guard of agents", () => {
         guard.until(1000_000)
         const later = yield* Guard.make({ bootId: other, sweeps: [] })
         later.until(1000_000)
-        yield* Effect.repeat(aMoment, { until: () => guardOf(one).length === 1 && guardOf(other).length === 1 })
+        yield* Effect.repeat(aWhile, { until: () => guardOf(one).length === 1 && guardOf(other).length === 1 })
         guard.until(0)
         assert.strictEqual((yield* mine.exit).signal, "SIGKILL")
         assert.isTrue(Option.isNone(yield* Effect.timeoutOption(foreign.exit, 1)))
         const left = () => processesWhere((pid) => shown(pid, "environ").includes(markEntry({ kind: "boot", id: one })))
-        yield* Effect.repeat(aMoment, { until: () => left().length === 0 })
+        yield* Effect.repeat(aWhile, { until: () => left().length === 0 })
       })
   )
 
@@ -56,7 +56,7 @@ describe("the guard of agents", () => {
       const agent = yield* agentOf(bootId)
       const guard = yield* Guard.make({ bootId, sweeps: [] })
       const [first = 0] = yield* Effect.repeat(
-        Effect.map(aMoment, () => guardOf(bootId)),
+        Effect.map(aWhile, () => guardOf(bootId)),
         { until: (found) => found.length > 0 }
       )
       guard.until(500)
@@ -85,11 +85,11 @@ describe("the guard of agents", () => {
                 { words: ["/bin/sh", "-c", 'touch "$SWEPT"'], environment: { SWEPT: swept } }
               ]
             }),
-            Effect.repeat(aMoment, { until: () => guardOf(bootId).length > 0 })
+            Effect.repeat(aWhile, { until: () => guardOf(bootId).length > 0 })
           )
         )
         assert.strictEqual((yield* agent.exit).signal, "SIGKILL")
-        yield* Effect.repeat(aMoment, { until: () => existsSync(swept) && !existsSync(dirname(key)) })
+        yield* Effect.repeat(aWhile, { until: () => existsSync(swept) && !existsSync(dirname(key)) })
       })
   )
 })

@@ -1,12 +1,13 @@
 import { spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { environmentOf, inheritedVariables } from "@reins/core/executor/AgentEnvironment"
-import type { AgentCommand } from "@reins/core/executor/Executor"
-import * as Local from "@reins/core/executor/Local"
-import { endProcessesOf } from "@reins/core/executor/Orphans"
-import { findMarked } from "@reins/core/executor/ProcessTable"
+import { environmentOf, inheritedVariables } from "@reins/machine/executor/AgentEnvironment"
+import type { AgentCommand } from "@reins/machine/executor/Executor"
+import * as Local from "@reins/machine/executor/Local"
+import { endProcessesOf } from "@reins/machine/executor/Orphans"
+import { findMarked } from "@reins/machine/executor/ProcessTable"
 import { shellCommand } from "@reins/testing/executor/ExecutorSuite"
+import { aWhile } from "@reins/testing/process/Waiting"
 import { Effect, Logger, Redacted, Stream } from "effect"
 
 const executor = await Effect.runPromise(Local.make(`boot_local_${process.pid}`))
@@ -45,7 +46,9 @@ describe("the local executor", () => {
             yield* Stream.runDrain(process.lines)
             yield* process.exit
             // The shell in the middle becomes the daemon.
-            const [daemon] = yield* Effect.repeat(left(made), { until: ([first]) => first?.command === "sleep" })
+            const [daemon] = yield* Effect.repeat(Effect.zipRight(aWhile, left(made)), {
+              until: ([first]) => first?.command === "sleep"
+            })
             assert.notInclude(readFileSync(`/proc/${daemon?.pid}/environ`, "utf8"), "REINS")
           })
         )
@@ -61,7 +64,7 @@ describe("the local executor", () => {
         const started = Effect.fnUntraced(function* (boot: string) {
           const made = make("env -i setsid sleep 1002 & exec sleep 1002")
           const process = yield* (yield* Local.make(boot)).spawn(made)
-          yield* Effect.repeat(left(made), { until: (processes) => processes.length === 2 })
+          yield* Effect.repeat(Effect.zipRight(aWhile, left(made)), { until: (processes) => processes.length === 2 })
           return { made, process }
         })
         const boots = [`boot_ended_${process.pid}`, `boot_before_${process.pid}`]

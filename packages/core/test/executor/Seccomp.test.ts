@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { answers, filterOf } from "@reins/core/executor/sandbox/Seccomp"
-import { architectures, denied, judged, type Machine, newest, numberOn } from "@reins/core/executor/sandbox/Syscalls"
+import { answers, filterOf } from "@reins/machine/executor/sandbox/Seccomp"
+import { architectures, denied, judged, type Machine, newest, numberOn } from "@reins/machine/executor/sandbox/Syscalls"
 import { type Call, answerOf as runFilter } from "./FilterMachine.js"
 
 const answerOf = (machine: Machine, call: Call): number => runFilter(machine, filterOf(machine), call)

@@ -4,11 +4,11 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { assert, describe } from "@effect/vitest"
-import { Boot } from "@reins/core/base/Boot"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
-import { Executors } from "@reins/core/executor/Executors"
-import { SidePrograms } from "@reins/core/executor/SidePrograms"
-import { WayOut } from "@reins/core/outbound/WayOut"
+import { Boot } from "@reins/base/base/Boot"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { Executors } from "@reins/machine/executor/Executors"
+import { SidePrograms } from "@reins/machine/executor/SidePrograms"
+import { WayOut } from "@reins/machine/outbound/WayOut"
 import { sandboxed } from "@reins/testing/executor/Sandbox"
 import { temporary } from "@reins/testing/git/Fixture"
 import { eventually } from "@reins/testing/process/Waiting"
@@ -48,6 +48,7 @@ describe("a program of a project", () => {
             bundle: true,
             platform: "node",
             format: "esm",
+            conditions: ["@reins/source"],
             define: { "import.meta.url": JSON.stringify(sources) },
             banner: {
               js: `import { createRequire as requireFrom } from "node:module"; const require = requireFrom(${JSON.stringify(sources)});`

@@ -1,9 +1,9 @@
 import { Effect, Layer, Stream } from "effect"
-import { Boot } from "../../src/base/Boot.js"
-import { CoreConfig } from "../../src/base/CoreConfig.js"
-import { Executors } from "../../src/executor/Executors.js"
-import { SidePrograms } from "../../src/executor/SidePrograms.js"
-import { WayOut } from "../../src/outbound/WayOut.js"
+import { Boot } from "../../../base/src/base/Boot.js"
+import { CoreConfig } from "../../../base/src/base/CoreConfig.js"
+import { Executors } from "../../../machine/src/executor/Executors.js"
+import { SidePrograms } from "../../../machine/src/executor/SidePrograms.js"
+import { WayOut } from "../../../machine/src/outbound/WayOut.js"
 
 // A process of its own that runs a program of a project, says its boot once the program speaks, and waits to be killed.
 

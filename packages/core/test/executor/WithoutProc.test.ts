@@ -1,14 +1,14 @@
 import { spawn } from "node:child_process"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { AgentCommand } from "@reins/core/executor/Executor"
-import * as Guard from "@reins/core/executor/Guard"
-import * as Local from "@reins/core/executor/Local"
-import { endProcessesOf } from "@reins/core/executor/Orphans"
-import { endNow, findMarked, groupAlive } from "@reins/core/executor/ProcessTable"
-import { familyIn } from "@reins/core/executor/PsFamily"
+import type { AgentCommand } from "@reins/machine/executor/Executor"
+import * as Guard from "@reins/machine/executor/Guard"
+import * as Local from "@reins/machine/executor/Local"
+import { endProcessesOf } from "@reins/machine/executor/Orphans"
+import { endNow, findMarked, groupAlive } from "@reins/machine/executor/ProcessTable"
+import { familyIn } from "@reins/machine/executor/PsFamily"
 import { executorSuite, shellCommand } from "@reins/testing/executor/ExecutorSuite"
 import { endEach, processesWhere, shown } from "@reins/testing/executor/Processes"
-import { aMoment } from "@reins/testing/process/Waiting"
+import { aWhile } from "@reins/testing/process/Waiting"
 import { Effect, Logger, Stream } from "effect"
 import * as fc from "fast-check"
 
@@ -41,7 +41,7 @@ const begun = Effect.fnUntraced(function* (bootId: string, script: string, lifet
   const made: AgentCommand = make(script)
   const agent = yield* executor.spawn(made)
   yield* Stream.runHead(agent.lines)
-  yield* Effect.repeat(aMoment, { until: () => sleeping(lifetime).length === count })
+  yield* Effect.repeat(aWhile, { until: () => sleeping(lifetime).length === count })
   return { agent, made }
 })
 
@@ -109,7 +109,7 @@ withoutProc(() => {
       endNow([{ kind: "lease", id: made.leaseId }])
       assert.strictEqual((yield* agent.exit).signal, "SIGKILL")
       // The signal has been sent to it too, and nobody waits for what it does.
-      yield* Effect.repeat(aMoment, { until: () => sleeping(lifetime).length === 0 })
+      yield* Effect.repeat(aWhile, { until: () => sleeping(lifetime).length === 0 })
     })
   )
 
@@ -122,7 +122,7 @@ withoutProc(() => {
       const guard = yield* Guard.make({ bootId: boot, sweeps: [] })
       guard.until(0)
       assert.strictEqual((yield* agent.exit).signal, "SIGKILL")
-      yield* Effect.repeat(aMoment, { until: () => sleeping(lifetime).length === 0 })
+      yield* Effect.repeat(aWhile, { until: () => sleeping(lifetime).length === 0 })
       assert.lengthOf(sleeping(`${lifetime}9`), 1)
       assert.isTrue(yield* Effect.promise(() => groupAlive(other.agent.pid)))
     })
@@ -140,7 +140,7 @@ withoutProc(() => {
       const group = yield* Effect.promise(
         () => new Promise<number>((resolve) => parent.stdout?.once("data", (data) => resolve(Number(String(data)))))
       )
-      yield* Effect.repeat(aMoment, { until: () => shown(group, "cmdline") === "" })
+      yield* Effect.repeat(aWhile, { until: () => shown(group, "cmdline") === "" })
       assert.isFalse(yield* Effect.promise(() => groupAlive(group)))
     })
   )

@@ -1,9 +1,9 @@
 import { assert, describe, layer as suiteOver } from "@effect/vitest"
+import type { NewEvent } from "@reins/base/domain/Event"
+import { ChangesetId, MessageId, newId, type SessionId, type TurnId } from "@reins/base/domain/Ids"
+import type { Principal } from "@reins/base/domain/Principal"
 import { systemActor } from "@reins/core/access/Access"
 import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
-import type { NewEvent } from "@reins/core/domain/Event"
-import { ChangesetId, MessageId, newId, type SessionId, type TurnId } from "@reins/core/domain/Ids"
-import type { Principal } from "@reins/core/domain/Principal"
 import { Exports } from "@reins/core/exports/Exports"
 import { type ExportFormat, SessionExport } from "@reins/core/exports/ExportsApi"
 import { Accounts } from "@reins/core/identity/Accounts"
@@ -109,7 +109,7 @@ const lostChangeset = (sessionId: SessionId) =>
 
 for (const { layer, name } of databases) {
   describe(`the export of a session, on ${name}`, () => {
-    suiteOver(installation(layer), { excludeTestServices: true, timeout: "60 seconds" })((it) => {
+    suiteOver(installation(layer), { excludeTestServices: true })((it) => {
       it.scoped("has the diffs, without secrets", () =>
         Effect.gen(function* () {
           const { change, principal, session } = yield* workspace((yield* remote()).url)
@@ -126,7 +126,7 @@ for (const { layer, name } of databases) {
       )
     })
 
-    suiteOver(services(layer), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+    suiteOver(services(layer), { excludeTestServices: true })((it) => {
       it.scoped("has all of it, the same each time, and no secret", () =>
         Effect.gen(function* () {
           const { principal, session, turnId } = yield* conversation(

@@ -11,8 +11,8 @@ import {
   replaceFile,
   replaceLink,
   withFile
-} from "@reins/core/files/Beneath"
-import { readTree } from "@reins/core/files/TreeReader"
+} from "@reins/machine/files/Beneath"
+import { readTree } from "@reins/machine/files/TreeReader"
 import { put, temporary } from "@reins/testing/git/Fixture"
 import { Effect, Either } from "effect"
 

@@ -3,9 +3,9 @@ import { open } from "node:fs/promises"
 import { join } from "node:path"
 import { Worker } from "node:worker_threads"
 import { assert, describe, it } from "@effect/vitest"
-import { Files } from "@reins/core/files/Files"
-import { namedState } from "@reins/core/files/OnlyName"
-import { cloned, gitLayer, plainGit, put } from "@reins/testing/git/Fixture"
+import { Files } from "@reins/machine/files/Files"
+import { namedState } from "@reins/machine/files/OnlyName"
+import { clonedOnce, gitLayer, plainGit, put } from "@reins/testing/git/Fixture"
 import { raceSeconds, raceTimeout } from "@reins/testing/Volume"
 import { Effect, Either, Fiber, Layer } from "effect"
 
@@ -22,7 +22,7 @@ const link = (root: string, from: string, to: string): void => {
 describe("a file with a second name", () => {
   it.scopedLive("inside the workspace, also in an ignored folder, is captured and read like any other", () =>
     Effect.gen(function* () {
-      const { base, git, gitDir, workTree } = yield* cloned(start)
+      const { base, git, gitDir, workTree } = yield* clonedOnce(start)
       const files = yield* Files
       put(workTree, "src/made.txt", "made\n")
       link(workTree, "src/made.txt", "build/deep/er/made.txt")
@@ -45,7 +45,7 @@ describe("a file with a second name", () => {
 
   it.scopedLive("outside is neither captured nor read, what the base holds there stays, and the snapshot says so", () =>
     Effect.gen(function* () {
-      const { base, git, gitDir, root, workTree } = yield* cloned(start)
+      const { base, git, gitDir, root, workTree } = yield* clonedOnce(start)
       const files = yield* Files
       put(root, "outside/secret", "SECRET\n")
       for (const name of ["new.txt", "a.txt", "twice.txt"]) {
@@ -71,7 +71,7 @@ describe("a file with a second name", () => {
 
   it.scopedLive("that leaves the workspace after a capture is left out of the next", () =>
     Effect.gen(function* () {
-      const { base, git, gitDir, root, workTree } = yield* cloned(start)
+      const { base, git, gitDir, root, workTree } = yield* clonedOnce(start)
       put(workTree, "b.txt", "b\n")
       link(workTree, "b.txt", "c.txt")
       assert.strictEqual((yield* git.snapshot({ gitDir, workTree, base })).fileCount, 2)
@@ -86,7 +86,7 @@ describe("a file with a second name", () => {
     "outside is never read while the one inside wanders from folder to folder",
     () =>
       Effect.gen(function* () {
-        const { root, workTree } = yield* cloned(start)
+        const { root, workTree } = yield* clonedOnce(start)
         const files = yield* Files
         put(root, "outside/secret", "SECRET\n")
         for (const folder of ["d1", "d2", "d3", "d4"]) put(workTree, `${folder}/x`, "")
@@ -115,7 +115,7 @@ describe("a file that loses its name while it is opened", () => {
     "is never read when its other name is outside",
     () =>
       Effect.gen(function* () {
-        const { root, workTree } = yield* cloned(start)
+        const { root, workTree } = yield* clonedOnce(start)
         const files = yield* Files
         put(root, "outside/secret", "SECRET\n")
         const names = { from: join(root, "outside/secret"), to: join(workTree, "link") }
@@ -139,7 +139,7 @@ describe("a file that loses its name while it is opened", () => {
 
   it.scopedLive("is held to its one name by the state of both", () =>
     Effect.gen(function* () {
-      const { workTree } = yield* cloned(start)
+      const { workTree } = yield* clonedOnce(start)
       const path = join(workTree, "a.txt")
       put(workTree, "other.txt", "other\n")
       const handle = yield* Effect.acquireRelease(
@@ -163,7 +163,7 @@ describe("a file that loses its name while it is opened", () => {
 
   it.scopedLive("because it is replaced all the time is read as one of the files that had the name", () =>
     Effect.gen(function* () {
-      const { workTree } = yield* cloned(start)
+      const { workTree } = yield* clonedOnce(start)
       const files = yield* Files
       const rounds = Array.from({ length: 40 }, (_, at) => `${at}\n`)
       const write = Effect.forEach(rounds, (text) => files.write(workTree, "a.txt", Buffer.from(text)), {

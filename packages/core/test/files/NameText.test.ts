@@ -1,14 +1,15 @@
 import { isUtf8 } from "node:buffer"
 import * as fs from "node:fs"
-import { join, relative } from "node:path"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { leftoversOf } from "@reins/core/files/Leftovers"
-import { nameBytes, nameText, pathBytes, pathNames, pathText, quotedPath } from "@reins/core/files/NameText"
-import { pack, unpackFiles } from "@reins/core/files/PackedFiles"
-import { removeTree } from "@reins/core/files/RemoveTree"
-import { readTree } from "@reins/core/files/TreeReader"
-import { parseWorkspacePath } from "@reins/core/files/WorkspacePath"
+import { leftoversOf } from "@reins/machine/files/Leftovers"
+import { nameBytes, nameText, pathBytes, pathNames, pathText, quotedPath } from "@reins/machine/files/NameText"
+import { pack, unpackFiles } from "@reins/machine/files/PackedFiles"
+import { removeTree } from "@reins/machine/files/RemoveTree"
+import { readTree } from "@reins/machine/files/TreeReader"
+import { parseWorkspacePath } from "@reins/machine/files/WorkspacePath"
 import { temporary } from "@reins/testing/git/Fixture"
+import { packagesOfCore, sourcesOf } from "@reins/testing/Sources"
 import { Effect, Either } from "effect"
 import * as fc from "fast-check"
 
@@ -125,17 +126,13 @@ describe("the sources", () => {
     "identity/OutboxMailer.ts",
     "placement/BootRecord.ts"
   ])
-  const root = join(import.meta.dirname, "../../src")
-  const files = fs
-    .readdirSync(root, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
-    .map((name) => ({ name: relative(root, join(root, name)), text: fs.readFileSync(join(root, name), "utf8") }))
+  const files = sourcesOf(packagesOfCore)
 
   it("read names of directories that others fill as bytes", () => {
-    const asText = files.flatMap(({ name, text }) =>
+    const asText = files.flatMap(({ path, text }) =>
       [...text.matchAll(/\b(?:readdir|readdirSync|opendir|opendirSync|readlink|readlinkSync)\(([^\n]*)/g)]
         .filter(([, rest = ""]) => !/encoding: "(?:buffer|latin1)"/.test(rest))
-        .map(() => name)
+        .map(() => path)
     )
     assert.deepStrictEqual(
       [...new Set(asText)].filter((name) => !own.has(name)),

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs"
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { removeTree } from "@reins/core/files/RemoveTree"
+import { removeTree } from "@reins/machine/files/RemoveTree"
 import { assert, it } from "vitest"
 
 const nobody = 65_534

@@ -1,6 +1,8 @@
-import { builtInForges } from "@reins/core/forge/Forges"
+import { builtInForges } from "@reins/machine/forge/Forges"
 import { forgeActsSuite } from "@reins/testing/forge/ForgeActsSuite"
+import { forgeChecksSuite } from "@reins/testing/forge/ForgeChecksSuite"
 import { dialects } from "@reins/testing/forge/ForgeDialects"
+import { forgeRefusalSuite } from "@reins/testing/forge/ForgeRefusalSuite"
 import { forgeRulesSuite } from "@reins/testing/forge/ForgeRulesSuite"
 import type { Canned } from "@reins/testing/forge/ForgeServer"
 import { forgeSuite } from "@reins/testing/forge/ForgeSuite"
@@ -29,6 +31,8 @@ for (const forge of builtInForges) {
   const subject = { forge, repository: product.path, dialect: dialect(product.path), ...product }
   forgeSuite(subject)
   forgeViewSuite(subject)
+  forgeChecksSuite(subject)
   forgeActsSuite(subject)
   forgeRulesSuite(subject)
+  forgeRefusalSuite(subject)
 }

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { forgeHost as hostOf, isHome, mayReceive, repositoryOn } from "@reins/core/forge/ForgeHost"
-import { gitea } from "@reins/core/forge/Gitea"
-import { gitHub } from "@reins/core/forge/GitHub"
-import { gitLab } from "@reins/core/forge/GitLab"
+import { forgeHost as hostOf, isHome, mayReceive, repositoryOn } from "@reins/machine/forge/ForgeHost"
+import { gitea } from "@reins/machine/forge/Gitea"
+import { gitHub } from "@reins/machine/forge/GitHub"
+import { gitLab } from "@reins/machine/forge/GitLab"
 
 const forges = { github: gitHub, gitlab: gitLab, gitea }
 const forgeHost = (kind: keyof typeof forges, baseUrl?: string) => hostOf(forges[kind], baseUrl)

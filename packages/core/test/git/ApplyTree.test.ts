@@ -1,7 +1,7 @@
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { cloned, gitLayer, put } from "@reins/testing/git/Fixture"
+import { clonedOnce, gitLayer, put } from "@reins/testing/git/Fixture"
 import { Effect } from "effect"
 
 const lines = "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
@@ -10,12 +10,12 @@ const files = { "a.txt": lines, "b.txt": "b\n", "dir/c.txt": "c\n", ".gitignore"
 /** A change made in one workspace, and another workspace cloned from the same remote to bring it to. */
 const sessions = (change: (workTree: string) => void) =>
   Effect.gen(function* () {
-    const from = yield* cloned(files)
-    const { base, git, root, url } = from
+    const from = yield* clonedOnce(files)
+    const { base, git } = from
     change(from.workTree)
     const { tree } = yield* git.snapshot({ gitDir: from.gitDir, workTree: from.workTree, base })
-    const target = { gitDir: join(root, "trusted-2"), workTree: join(root, "work-2"), base }
-    yield* git.clone({ url, ref: null, ...target })
+    const { gitDir, workTree } = yield* clonedOnce(files)
+    const target = { gitDir, workTree, base }
     return { git, source: { gitDir: from.gitDir, base, tree }, target, workTree: target.workTree }
   })
 

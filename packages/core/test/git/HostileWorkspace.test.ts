@@ -4,7 +4,16 @@ import { existsSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Worker } from "node:worker_threads"
 import { assert, describe, it } from "@effect/vitest"
-import { cloned, devices, gitLayer, plainGit, plainGitWith, plantDevices, put } from "@reins/testing/git/Fixture"
+import {
+  cloned,
+  clonedOnce,
+  devices,
+  gitLayer,
+  plainGit,
+  plainGitWith,
+  plantDevices,
+  put
+} from "@reins/testing/git/Fixture"
 import { raceSeconds, raceTimeout } from "@reins/testing/Volume"
 import { DateTime, Effect } from "effect"
 
@@ -83,7 +92,7 @@ const changedTree = (gitDir: string, tree: string): string => {
 describe("a hostile workspace", () => {
   it.scopedLive("no git operation runs anything that the workspace names", () =>
     Effect.gen(function* () {
-      const { base, git, gitDir, root, url, workTree } = yield* cloned(files)
+      const { base, git, gitDir, root, url, workTree } = yield* clonedOnce(files)
       const markers = join(root, "markers")
       fs.mkdirSync(markers)
       plantTraps(workTree, markers)
@@ -154,7 +163,7 @@ describe("a hostile workspace", () => {
     "a folder exchanged with a symbolic link during captures never brings outside content into a tree",
     () =>
       Effect.gen(function* () {
-        const { base, git, gitDir, root, workTree } = yield* cloned(files)
+        const { base, git, gitDir, root, workTree } = yield* clonedOnce(files)
         put(root, "outside/c.txt", "SECRET\n")
         put(root, "outside/extra.txt", "SECRET\n")
         const worker = yield* Effect.acquireRelease(

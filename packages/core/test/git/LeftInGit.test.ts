@@ -2,7 +2,8 @@ import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { cloned, gitLayer, plainGit, put } from "@reins/testing/git/Fixture"
+import { clonedOnce, gitLayer, plainGit, put } from "@reins/testing/git/Fixture"
+import { variants } from "@reins/testing/Variants"
 import { Effect } from "effect"
 
 const start = { ".gitignore": "dist/\n*.log\n", "a.txt": "one\n", "b.txt": "b\n" }
@@ -12,15 +13,16 @@ type Do = (workTree: string, git: (...args: ReadonlyArray<string>) => string) =>
 /** The sentences after an agent has worked in a clone. */
 const saidAfter = (work: Do) =>
   Effect.gen(function* () {
-    const { base, git, gitDir, workTree } = yield* cloned(start)
+    const { base, git, gitDir, workTree } = yield* clonedOnce(start)
     work(workTree, (...args) => plainGit(workTree, ...args))
     const { diagnostics, tree } = yield* git.snapshot({ gitDir, workTree, base })
     return [...diagnostics, ...(yield* git.leftBehind({ gitDir, workTree, base, tree }))]
   })
 
-const cases: ReadonlyArray<readonly [what: string, work: Do, told: RegExp | null]> = [
+type Case = readonly [what: string, work: Do, told: RegExp | null]
+
+const cases: ReadonlyArray<Case> = [
   ["nothing", () => {}, null],
-  ["work in the working tree alone", (at) => put(at, "a.txt", "two\n"), null],
   [
     "a commit on the branch, and more work after it",
     (at, git) => {
@@ -33,20 +35,6 @@ const cases: ReadonlyArray<readonly [what: string, work: Do, told: RegExp | null
     null
   ],
   [
-    "a branch that was merged",
-    (at, git) => {
-      git("checkout", "-qb", "feature")
-      put(at, "f.txt", "f\n")
-      git("add", "-A")
-      git("commit", "-qm", "feature")
-      git("checkout", "-q", "main")
-      git("merge", "-q", "--squash", "feature")
-      git("commit", "-qm", "merged")
-    },
-    null
-  ],
-  ["files that were removed and not staged", (at) => fs.rmSync(join(at, "b.txt")), null],
-  [
     "an ignored file that was committed",
     (at, git) => {
       put(at, "dist/app.js", "built\n")
@@ -56,26 +44,7 @@ const cases: ReadonlyArray<readonly [what: string, work: Do, told: RegExp | null
     /ignore rules leave out of the changeset: "dist\/app.js"/
   ],
   [
-    "an ignored file that was only added",
-    (at, git) => {
-      put(at, "x.log", "log\n")
-      git("add", "-f", "x.log")
-    },
-    /ignore rules leave out of the changeset: "x.log"/
-  ],
-  [
-    "a commit on another branch",
-    (at, git) => {
-      git("checkout", "-qb", "feature/é")
-      put(at, "f.txt", "f\n")
-      git("add", "-A")
-      git("commit", "-qm", "feature")
-      git("checkout", "-q", "main")
-    },
-    /branch or tag "feature\/é" of the agent's git has 1 commit with work that is not part of the changeset: "f.txt"/
-  ],
-  [
-    "the same with packed refs and objects",
+    "a commit on another branch, with packed refs and objects",
     (at, git) => {
       git("checkout", "-qb", "feature")
       put(at, "f.txt", "f\n")
@@ -85,18 +54,6 @@ const cases: ReadonlyArray<readonly [what: string, work: Do, told: RegExp | null
       git("gc", "-q")
     },
     /branch or tag "feature" .* "f.txt"/
-  ],
-  [
-    "commits that are only tagged",
-    (at, git) => {
-      git("checkout", "-q", "--detach")
-      put(at, "f.txt", "f\n")
-      git("add", "-A")
-      git("commit", "-qm", "tagged")
-      git("tag", "v1")
-      git("checkout", "-q", "main")
-    },
-    /branch or tag "v1" .* "f.txt"/
   ],
   [
     "a detached HEAD with commits",
@@ -116,34 +73,6 @@ const cases: ReadonlyArray<readonly [what: string, work: Do, told: RegExp | null
       git("stash", "-q", "-u")
     },
     /stash entry 0 of the agent's git holds work that is not part of the changeset: "a.txt", "u.txt"/
-  ],
-  [
-    "an older stash",
-    (at, git) => {
-      for (const text of ["two\n", "three\n"]) {
-        put(at, "a.txt", text)
-        git("stash", "-q")
-      }
-    },
-    /stash entry 1 .* "a.txt"/
-  ],
-  [
-    "a stash that was brought back",
-    (at, git) => {
-      put(at, "a.txt", "two\n")
-      git("stash", "-q")
-      git("stash", "apply", "-q")
-    },
-    null
-  ],
-  [
-    "a file that was staged and removed",
-    (at, git) => {
-      put(at, "s.txt", "s\n")
-      git("add", "s.txt")
-      fs.rmSync(join(at, "s.txt"))
-    },
-    /index of the agent's git holds files that the working tree does not have: "s.txt"/
   ],
   [
     "a version that was staged and overwritten",
@@ -174,6 +103,84 @@ const cases: ReadonlyArray<readonly [what: string, work: Do, told: RegExp | null
   ]
 ]
 
+/** More ways in which git is used, or left. */
+const more: ReadonlyArray<Case> = [
+  ["work in the working tree alone", (at) => put(at, "a.txt", "two\n"), null],
+  [
+    "a branch that was merged",
+    (at, git) => {
+      git("checkout", "-qb", "feature")
+      put(at, "f.txt", "f\n")
+      git("add", "-A")
+      git("commit", "-qm", "feature")
+      git("checkout", "-q", "main")
+      git("merge", "-q", "--squash", "feature")
+      git("commit", "-qm", "merged")
+    },
+    null
+  ],
+  ["files that were removed and not staged", (at) => fs.rmSync(join(at, "b.txt")), null],
+  [
+    "an ignored file that was only added",
+    (at, git) => {
+      put(at, "x.log", "log\n")
+      git("add", "-f", "x.log")
+    },
+    /ignore rules leave out of the changeset: "x.log"/
+  ],
+  [
+    "a commit on another branch",
+    (at, git) => {
+      git("checkout", "-qb", "feature/é")
+      put(at, "f.txt", "f\n")
+      git("add", "-A")
+      git("commit", "-qm", "feature")
+      git("checkout", "-q", "main")
+    },
+    /branch or tag "feature\/é" of the agent's git has 1 commit with work that is not part of the changeset: "f.txt"/
+  ],
+  [
+    "commits that are only tagged",
+    (at, git) => {
+      git("checkout", "-q", "--detach")
+      put(at, "f.txt", "f\n")
+      git("add", "-A")
+      git("commit", "-qm", "tagged")
+      git("tag", "v1")
+      git("checkout", "-q", "main")
+    },
+    /branch or tag "v1" .* "f.txt"/
+  ],
+  [
+    "an older stash",
+    (at, git) => {
+      for (const text of ["two\n", "three\n"]) {
+        put(at, "a.txt", text)
+        git("stash", "-q")
+      }
+    },
+    /stash entry 1 .* "a.txt"/
+  ],
+  [
+    "a stash that was brought back",
+    (at, git) => {
+      put(at, "a.txt", "two\n")
+      git("stash", "-q")
+      git("stash", "apply", "-q")
+    },
+    null
+  ],
+  [
+    "a file that was staged and removed",
+    (at, git) => {
+      put(at, "s.txt", "s\n")
+      git("add", "s.txt")
+      fs.rmSync(join(at, "s.txt"))
+    },
+    /index of the agent's git holds files that the working tree does not have: "s.txt"/
+  ]
+]
+
 const conflicting = (at: string, git: (...args: ReadonlyArray<string>) => string) => {
   git("checkout", "-qb", "other")
   put(at, "a.txt", "theirs\n")
@@ -183,24 +190,17 @@ const conflicting = (at: string, git: (...args: ReadonlyArray<string>) => string
   git("commit", "-qam", "ours")
 }
 
-const halted = (what: string, ...args: ReadonlyArray<string>) =>
-  [
-    what,
-    (at: string, git: (...args: ReadonlyArray<string>) => string) => {
-      conflicting(at, git)
-      assert.throws(() => git(...args))
-    },
-    new RegExp(`is in the middle of ${what}`)
-  ] as const
+const halted = (what: string, ...args: ReadonlyArray<string>): Case => [
+  what,
+  (at: string, git: (...args: ReadonlyArray<string>) => string) => {
+    conflicting(at, git)
+    assert.throws(() => git(...args))
+  },
+  new RegExp(`is in the middle of ${what}`)
+]
 
 describe("work that is left in the agent's git", () => {
-  for (const [what, work, told] of [
-    ...cases,
-    halted("a merge", "merge", "-q", "other"),
-    halted("a rebase", "rebase", "-q", "other"),
-    halted("a cherry-pick", "cherry-pick", "other"),
-    halted("a revert", "revert", "--no-edit", "other")
-  ])
+  const isTold = ([what, work, told]: Case) =>
     it.scopedLive(`${what} is ${told === null ? "not told" : "told"}`, () =>
       Effect.gen(function* () {
         const said = yield* saidAfter(work)
@@ -209,9 +209,20 @@ describe("work that is left in the agent's git", () => {
       }).pipe(Effect.provide(gitLayer))
     )
 
+  for (const each of [...cases, halted("a rebase", "rebase", "-q", "other")]) isTold(each)
+  variants(() => {
+    for (const each of more) isTold(each)
+    for (const each of [
+      halted("a merge", "merge", "-q", "other"),
+      halted("a cherry-pick", "cherry-pick", "other"),
+      halted("a revert", "revert", "--no-edit", "other")
+    ])
+      isTold(each)
+  })
+
   it.scopedLive("a repository that is not as it should be runs nothing, leads nowhere, and fails no capture", () =>
     Effect.gen(function* () {
-      const { base, git, gitDir, root, workTree } = yield* cloned(start)
+      const { base, git, gitDir, root, workTree } = yield* clonedOnce(start)
       const marker = join(root, "marker")
       const trap = join(root, "trap")
       fs.writeFileSync(trap, `#!/bin/sh\ntouch '${marker}'\n`, { mode: 0o755 })

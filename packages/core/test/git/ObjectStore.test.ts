@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process"
-import { randomBytes } from "node:crypto"
+import { createHash, randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Git } from "@reins/core/git/Git"
+import { Git } from "@reins/machine/git/Git"
 import { bareRemote, gitLayer, plainGit, put, remoteCommit, temporary } from "@reins/testing/git/Fixture"
 import { Effect } from "effect"
-import type { ObjectStore } from "../../src/git/ObjectStore.js"
+import type { ObjectStore } from "../../../machine/src/git/ObjectStore.js"
 
 /** The place of a store as the service names them. */
 const storeAt = (root: string, digit = "a"): ObjectStore => {
@@ -204,14 +204,27 @@ describe("an object store", () => {
   it.scopedLive("has few packs after many fetches, and every object of before", () =>
     Effect.gen(function* () {
       const { places, root, store, take, url } = yield* setUp()
-      const tips: Array<string> = []
-      for (let at = 0; at < 30; at++) {
-        tips.push(remoteCommit(root, `b${at}`, `${at}.txt`, `${at}\n`))
-        yield* take(`s${at}`, `b${at}`)
-        plainGit("/", `--git-dir=${url}`, "update-ref", "-d", `refs/heads/b${at}`)
-      }
-      assert.isBelow(packs(store.path).length, 26)
-      for (const tip of tips) plainGit(places("s0").workTree, "cat-file", "-e", `${tip}^{tree}`)
+      const takeOnce = (name: string) =>
+        Effect.gen(function* () {
+          const tip = remoteCommit(root, name, `${name}.txt`, `${name}\n`)
+          yield* take(name, name)
+          plainGit("/", `--git-dir=${url}`, "update-ref", "-d", `refs/heads/${name}`)
+          return tip
+        })
+      const first = yield* takeOnce("first")
+      const before = packs(store.path).length
+      // Packs of earlier fetches, of objects that the remote has forgotten. One process makes them all.
+      const blobs = Array.from({ length: 24 - before }, (_, at) => `earlier ${at}`)
+      const ids = blobs.map((text) => createHash("sha1").update(`blob ${text.length}\0${text}`).digest("hex"))
+      execFileSync("git", ["-c", "fastimport.unpackLimit=0", "fast-import", "--quiet"], {
+        cwd: store.path,
+        input: blobs.map((text) => `blob\ndata ${text.length}\n${text}\ncheckpoint\n`).join("")
+      })
+      assert.lengthOf(packs(store.path), 24)
+      const tips = [first, yield* takeOnce("second"), yield* takeOnce("third")]
+      assert.isBelow(packs(store.path).length, 24)
+      for (const object of [...tips.map((tip) => `${tip}^{tree}`), ...ids])
+        plainGit(places("first").workTree, "cat-file", "-e", object)
     }).pipe(Effect.provide(gitLayer))
   )
 

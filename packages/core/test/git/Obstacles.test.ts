@@ -1,9 +1,10 @@
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { findCollisions, foldedName } from "@reins/core/git/Collisions"
-import { kindOfFilter } from "@reins/core/git/Obstacles"
+import { findCollisions, foldedName } from "@reins/machine/git/Collisions"
+import { kindOfFilter } from "@reins/machine/git/Obstacles"
 import { cloned, gitLayer, put } from "@reins/testing/git/Fixture"
+import { variants } from "@reins/testing/Variants"
 import { Effect } from "effect"
 import * as fc from "fast-check"
 
@@ -66,18 +67,6 @@ const cases: ReadonlyArray<Case> = [
     [["lfs_content", "lfs", "dir/picture.psd"]]
   ],
   [
-    "attributes of a link count for nothing, and a link has no content",
-    { "a.txt": "a\n", "outside.txt": lfs },
-    (at) => {
-      fs.mkdirSync(join(at, "dir"))
-      fs.symlinkSync("../outside.txt", join(at, "dir/.gitattributes"))
-      put(at, "dir/a.bin", "content")
-      put(at, ".gitattributes", "*.lnk filter=lfs\n")
-      fs.symlinkSync("a.txt", join(at, "x.lnk"))
-    },
-    []
-  ],
-  [
     "plain content where a filter encrypts is the gravest; what is encrypted, or moves unchanged, is none",
     { ".gitattributes": `${crypt}${lfs}`, "secret/key": encrypted, "secret/moves": "plain long ago", "a.bin": pointer },
     (at) => {
@@ -93,36 +82,7 @@ const cases: ReadonlyArray<Case> = [
     ]
   ],
   [
-    "a line that encrypts holds on where the change takes it away, also for new files",
-    { ".gitattributes": crypt, "secret/key": encrypted },
-    (at) => {
-      fs.rmSync(join(at, ".gitattributes"))
-      put(at, "secret/key", "the key itself")
-      put(at, "secret/new", "another")
-    },
-    [["unencrypted_content", "git-crypt", "secret/key", "secret/new"]]
-  ],
-  [
-    "it holds on where its file is renamed",
-    { ".gitattributes": crypt, "secret/key": encrypted },
-    (at) => {
-      fs.renameSync(join(at, ".gitattributes"), join(at, "attributes.txt"))
-      put(at, "secret/key", "the key itself")
-    },
-    [["unencrypted_content", "git-crypt", "secret/key"]]
-  ],
-  [
-    "it holds on where a link takes the place of its file",
-    { ".gitattributes": crypt, "secret/key": encrypted },
-    (at) => {
-      fs.rmSync(join(at, ".gitattributes"))
-      fs.symlinkSync("secret/key", join(at, ".gitattributes"))
-      put(at, "secret/key", "the key itself")
-    },
-    [["unencrypted_content", "git-crypt", "secret/key"]]
-  ],
-  [
-    "it holds on where its file is moved to another folder, and counts there",
+    "a line that encrypts holds on where its file is moved to another folder, and counts there",
     { "secret/.gitattributes": "* filter=git-crypt\n", "secret/key": encrypted },
     (at) => {
       put(at, "other/key", "another")
@@ -170,14 +130,63 @@ const cases: ReadonlyArray<Case> = [
   ]
 ]
 
+/** More ways in which attributes go, or are none. */
+const more: ReadonlyArray<Case> = [
+  [
+    "attributes of a link count for nothing, and a link has no content",
+    { "a.txt": "a\n", "outside.txt": lfs },
+    (at) => {
+      fs.mkdirSync(join(at, "dir"))
+      fs.symlinkSync("../outside.txt", join(at, "dir/.gitattributes"))
+      put(at, "dir/a.bin", "content")
+      put(at, ".gitattributes", "*.lnk filter=lfs\n")
+      fs.symlinkSync("a.txt", join(at, "x.lnk"))
+    },
+    []
+  ],
+  [
+    "a line that encrypts holds on where the change takes it away, also for new files",
+    { ".gitattributes": crypt, "secret/key": encrypted },
+    (at) => {
+      fs.rmSync(join(at, ".gitattributes"))
+      put(at, "secret/key", "the key itself")
+      put(at, "secret/new", "another")
+    },
+    [["unencrypted_content", "git-crypt", "secret/key", "secret/new"]]
+  ],
+  [
+    "it holds on where its file is renamed",
+    { ".gitattributes": crypt, "secret/key": encrypted },
+    (at) => {
+      fs.renameSync(join(at, ".gitattributes"), join(at, "attributes.txt"))
+      put(at, "secret/key", "the key itself")
+    },
+    [["unencrypted_content", "git-crypt", "secret/key"]]
+  ],
+  [
+    "it holds on where a link takes the place of its file",
+    { ".gitattributes": crypt, "secret/key": encrypted },
+    (at) => {
+      fs.rmSync(join(at, ".gitattributes"))
+      fs.symlinkSync("secret/key", join(at, ".gitattributes"))
+      put(at, "secret/key", "the key itself")
+    },
+    [["unencrypted_content", "git-crypt", "secret/key"]]
+  ]
+]
+
 describe("Git.obstacles", () => {
-  for (const [name, files, work, expected] of cases) {
+  const isFound = ([name, files, work, expected]: Case) =>
     it.scopedLive(name, () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* found(files, work), expected)
       }).pipe(Effect.provide(gitLayer))
     )
-  }
+
+  for (const each of cases) isFound(each)
+  variants(() => {
+    for (const each of more) isFound(each)
+  })
 
   it.scopedLive("a work without a base is looked at too, and names keep their bytes", () =>
     Effect.gen(function* () {

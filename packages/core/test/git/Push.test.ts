@@ -2,13 +2,13 @@ import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { cloned, gitLayer, plainGit, put, remoteCommit } from "@reins/testing/git/Fixture"
+import { clonedOnce, gitLayer, plainGit, put, remoteCommit } from "@reins/testing/git/Fixture"
 import { gitHttpServer } from "@reins/testing/git/GitHttpServer"
 import { DateTime, Effect, Redacted } from "effect"
 
 const commitOf = (content: string) =>
   Effect.gen(function* () {
-    const fixture = yield* cloned({ "a.txt": "one\n" })
+    const fixture = yield* clonedOnce({ "a.txt": "one\n" })
     const { base, git, gitDir, workTree } = fixture
     put(workTree, "a.txt", content)
     const { tree } = yield* git.snapshot({ gitDir, workTree, base })
@@ -57,7 +57,7 @@ describe("Git.commitTree", () => {
 describe("Git.keep", () => {
   it.scopedLive("holds the commit of a snapshot, all of which is in packs, through a prune", () =>
     Effect.gen(function* () {
-      const { base, git, gitDir, workTree } = yield* cloned({ "a.txt": "one\n" })
+      const { base, git, gitDir, workTree } = yield* clonedOnce({ "a.txt": "one\n" })
       put(workTree, "a.txt", "looked at\n")
       yield* git.snapshot({ gitDir, workTree, base, passing: true })
       const { commit } = yield* git.snapshot({ gitDir, workTree, base })

@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
-import { failureAt } from "@reins/core/git/RemoteCall"
+import { scrub } from "@reins/machine/git/GitError"
+import { failureAt } from "@reins/machine/git/RemoteCall"
 
 const remoteThat = (isKnown: boolean, refusal?: string) => ({
   url: "https://git.example/a.git",
@@ -9,9 +10,10 @@ const remoteThat = (isKnown: boolean, refusal?: string) => ({
   refused: () => refusal
 })
 
-const answered = (host: string) => `remote: the inner answer
+const answered = (host: string) =>
+  scrub(`remote: the inner answer
 fatal: remote error: the inner answer
-fatal: unable to access 'https://${host}/a.git/': The requested URL returned error: 403`
+fatal: unable to access 'https://${host}/a.git/': The requested URL returned error: 403`)
 
 it("a host that is not known is classified and not quoted; what git says of the connection is", () => {
   const stranger = failureAt(remoteThat(false), "fetch", answered("git.example"))

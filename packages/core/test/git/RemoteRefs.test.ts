@@ -1,9 +1,9 @@
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Git } from "@reins/core/git/Git"
-import { choose } from "@reins/core/git/RemoteFetch"
-import { parseRemoteRefs } from "@reins/core/git/RemoteRefs"
+import { Git } from "@reins/machine/git/Git"
+import { choose } from "@reins/machine/git/RemoteFetch"
+import { parseRemoteRefs } from "@reins/machine/git/RemoteRefs"
 import { gitLayer, plainGit, put, temporary } from "@reins/testing/git/Fixture"
 import { Effect } from "effect"
 

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Git } from "@reins/core/git/Git"
+import { Git } from "@reins/machine/git/Git"
 import { bareRemote, cloned, gitLayer, plainGit, put, remoteCommit, temporary } from "@reins/testing/git/Fixture"
 import { Effect } from "effect"
 
@@ -66,7 +66,7 @@ describe("Git.clone", () => {
       assert.deepStrictEqual(yield* take(null), { commit: main, ref: "main" })
       assert.deepStrictEqual(yield* take("feature/x"), { commit: feature, ref: "feature/x" })
       assert.deepStrictEqual(yield* take("refs/heads/feature/x"), { commit: feature, ref: "feature/x" })
-      assert.deepStrictEqual(yield* take("v1"), { commit: feature, ref: "v1" })
+      assert.deepStrictEqual(yield* take("v1"), { commit: feature, ref: "v1", tag: true })
       assert.strictEqual(plainGit(join(root, "w4"), "rev-parse", "HEAD"), feature)
       assert.deepStrictEqual(yield* take(main), { commit: main, ref: main })
       plainGit("/", `--git-dir=${url}`, "symbolic-ref", "HEAD", "refs/heads/feature/x")
@@ -117,15 +117,13 @@ describe("Git.clone", () => {
       const url = bareRemote(root, { "a.txt": "one\n" })
       const main = plainGit("/", `--git-dir=${url}`, "rev-parse", "main")
       const names = ["fix#1", "a;b", `say"it's"`, "@", "a/-b", "ünï/\u{1f600}%20+&=", "$(id)`x`", "x".repeat(250)]
+      for (const name of names) put(url, `refs/heads/${name}`, `${main}\n`)
       for (const [index, name] of names.entries()) {
-        plainGit("/", `--git-dir=${url}`, "update-ref", `refs/heads/${name}`, main)
         const workTree = join(root, `w${index}`)
         const request = { url, ref: name, gitDir: join(root, `t${index}`), workTree }
         assert.deepStrictEqual(yield* git.clone(request), { commit: main, ref: name })
-        assert.strictEqual(plainGit(workTree, "branch", "--show-current"), name)
-        const upstream = plainGit(workTree, "for-each-ref", "--format=%(upstream)", `refs/heads/${name}`)
-        assert.strictEqual(upstream, `refs/remotes/origin/${name}`)
-        assert.strictEqual(plainGit(workTree, "config", `branch.${name}.merge`), `refs/heads/${name}`)
+        const told = plainGit(workTree, "status", "--porcelain=v2", "--branch").split("\n")
+        assert.includeMembers(told, [`# branch.head ${name}`, `# branch.upstream origin/${name}`, "# branch.ab +0 -0"])
       }
     }).pipe(Effect.provide(gitLayer))
   )

@@ -3,8 +3,8 @@ import * as fs from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Git } from "@reins/core/git/Git"
-import { cloned, gitLayer, gitLayerWith, plainGit, put, temporary } from "@reins/testing/git/Fixture"
+import { Git } from "@reins/machine/git/Git"
+import { cloned, clonedOnce, gitLayer, gitLayerWith, plainGit, put, temporary } from "@reins/testing/git/Fixture"
 import { Effect } from "effect"
 
 const start = { "a.txt": "one\ntwo\n", "dir/b.txt": "b\n", "dir/c.txt": "c\n", ".gitignore": "node_modules\n*.log\n" }
@@ -83,7 +83,7 @@ describe("Git.snapshot", () => {
 
   it.scopedLive("what an earlier snapshot saw has no influence on a later one", () =>
     Effect.gen(function* () {
-      const { base, git, gitDir, workTree } = yield* cloned(start)
+      const { base, git, gitDir, workTree } = yield* clonedOnce(start)
       put(workTree, "generated.txt", "g\n")
       put(workTree, "sub/file.txt", "s\n")
       const first = yield* git.snapshot({ gitDir, workTree, base })
@@ -118,7 +118,7 @@ describe("Git.snapshot", () => {
 
   it.scopedLive("the agent's commits, branches and removed or replaced .git have no influence", () =>
     Effect.gen(function* () {
-      const { base, git, gitDir, workTree } = yield* cloned(start)
+      const { base, git, gitDir, workTree } = yield* clonedOnce(start)
       put(workTree, "a.txt", "changed\n")
       const expected = (yield* git.snapshot({ gitDir, workTree, base })).tree
       plainGit(workTree, "checkout", "--quiet", "-b", "agent")
@@ -139,7 +139,7 @@ describe("Git.snapshot", () => {
 
   it.scopedLive("files and directories may take each other's place", () =>
     Effect.gen(function* () {
-      const { base, git, gitDir, workTree } = yield* cloned(start)
+      const { base, git, gitDir, workTree } = yield* clonedOnce(start)
       fs.rmSync(join(workTree, "a.txt"))
       put(workTree, "a.txt/inner", "now a directory\n")
       fs.rmSync(join(workTree, "dir"), { recursive: true })
@@ -155,7 +155,7 @@ describe("Git.snapshot", () => {
 
   it.scopedLive("a directory replaced by a symbolic link is captured as the link, never through it", () =>
     Effect.gen(function* () {
-      const { base, git, gitDir, root, workTree } = yield* cloned(start)
+      const { base, git, gitDir, root, workTree } = yield* clonedOnce(start)
       put(root, "outside/b.txt", "secret\n")
       put(root, "outside/c.txt", "c\n")
       fs.rmSync(join(workTree, "dir"), { recursive: true })
@@ -169,7 +169,7 @@ describe("Git.snapshot", () => {
 
   it.scopedLive("special and oversized files and refused names become diagnostics", () =>
     Effect.gen(function* () {
-      const { base, git, gitDir, workTree } = yield* cloned(start)
+      const { base, git, gitDir, workTree } = yield* clonedOnce(start)
       fs.rmSync(join(workTree, "a.txt"))
       execFileSync("mkfifo", [join(workTree, "a.txt"), join(workTree, "untracked-fifo")])
       const server = yield* Effect.acquireRelease(
@@ -212,7 +212,7 @@ describe("Git.snapshot", () => {
 
   it.scopedLive("more changed files than the limit are left out and counted", () =>
     Effect.gen(function* () {
-      const { base, git, gitDir, workTree } = yield* cloned(start)
+      const { base, git, gitDir, workTree } = yield* clonedOnce(start)
       for (let number = 0; number < 12; number += 1) put(workTree, `n${number}`, "x")
       const snapshot = yield* git.snapshot({ gitDir, workTree, base })
       assert.strictEqual(snapshot.fileCount, 10)
@@ -317,7 +317,7 @@ describe("Git.snapshot", () => {
 
   it.scopedLive("a damaged cached index, or one that names pruned objects, only costs time", () =>
     Effect.gen(function* () {
-      const { base, git, gitDir, workTree } = yield* cloned(start)
+      const { base, git, gitDir, workTree } = yield* clonedOnce(start)
       put(workTree, "new.txt", "n\n")
       const { tree } = yield* git.snapshot({ gitDir, workTree, base })
       plainGit("/", `--git-dir=${gitDir}`, "prune", "--expire=now")
@@ -350,7 +350,7 @@ describe("Git.snapshot", () => {
 
   it.scopedLive("simultaneous snapshots agree and do not disturb each other", () =>
     Effect.gen(function* () {
-      const { base, git, gitDir, workTree } = yield* cloned(start)
+      const { base, git, gitDir, workTree } = yield* clonedOnce(start)
       put(workTree, "a.txt", "x\n")
       const all = yield* Effect.all(
         Array.from({ length: 6 }, () => git.snapshot({ gitDir, workTree, base })),
@@ -363,7 +363,7 @@ describe("Git.snapshot", () => {
 
   it.scopedLive("without a work tree or trusted directory it fails with not_found", () =>
     Effect.gen(function* () {
-      const { base, git, gitDir, root, workTree } = yield* cloned(start)
+      const { base, git, gitDir, root, workTree } = yield* clonedOnce(start)
       const noTree = yield* Effect.flip(git.snapshot({ gitDir, workTree: join(root, "none"), base }))
       const noDir = yield* Effect.flip(git.snapshot({ gitDir: join(root, "none"), workTree, base }))
       assert.deepStrictEqual([noTree.kind, noDir.kind], ["not_found", "not_found"])

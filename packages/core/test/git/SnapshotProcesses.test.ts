@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process"
-import { appendFileSync, chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { appendFileSync, chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { assert, it } from "@effect/vitest"
+import { Git } from "@reins/machine/git/Git"
 import { cloned, gitLayer, temporary } from "@reins/testing/git/Fixture"
 import { Effect } from "effect"
 
@@ -31,7 +32,7 @@ const commandsOfGit = Effect.gen(function* () {
     return lines
       .map(
         (line) =>
-          /(?:ls-files|diff-files|diff-index|fast-import|update-index|diff-tree|read-tree|cat-file|update-ref)\b/.exec(
+          /(?:ls-files|diff-files|diff-index|fast-import|update-index|diff-tree|read-tree|cat-file|update-ref|ls-tree)\b/.exec(
             line
           )?.[0] ?? line
       )
@@ -42,34 +43,44 @@ const commandsOfGit = Effect.gen(function* () {
 const project = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`d${index % 7}/f${index}.txt`, `file ${index}\n`]))
 
-/** The git commands of a snapshot of a project with this number of files, after this number of them were changed. */
+/** Captures a working tree as a session does for a changeset. */
+const captureOf = (place: { readonly gitDir: string; readonly workTree: string; readonly base: string | null }) =>
+  Effect.gen(function* () {
+    const git = yield* Git
+    const { changes, digests, fileCount, index, tree } = yield* git.snapshot({ ...place, keepAs: "changesets/cs_1" })
+    const request = { ...place, tree, changes, digests, index }
+    yield* git.subject(request)
+    assert.deepStrictEqual(yield* git.leftBehind(request), [])
+    assert.deepStrictEqual(yield* git.obstacles(request), [])
+    return fileCount
+  })
+
+/** The git commands of the captures of a project: the first one, one after changes of so many files, and one after no change. */
 const commandsOf = (files: number, changed: number) =>
   Effect.gen(function* () {
-    const { base, git, gitDir, workTree } = yield* cloned(project(files))
-    const request = { gitDir, workTree, base }
-    yield* git.snapshot(request)
-    for (let index = 0; index < changed; index += 1)
-      appendFileSync(join(workTree, `d${index % 7}/f${index}.txt`), "x\n")
+    const place = yield* cloned(project(files))
     const taken = yield* commandsOfGit
-    const snapshot = yield* git.snapshot(request)
-    assert.strictEqual(snapshot.fileCount, changed)
-    yield* git.subject({ gitDir, base, tree: snapshot.tree, changes: snapshot.changes })
-    yield* git.keep({ gitDir, ref: "changesets/cs_1", commit: snapshot.commit })
-    return taken()
+    assert.strictEqual(yield* captureOf(place), 0)
+    const first = taken()
+    for (let index = 0; index < changed; index += 1)
+      appendFileSync(join(place.workTree, `d${index % 7}/f${index}.txt`), "x\n")
+    writeFileSync(join(place.workTree, "new.txt"), "n\n")
+    rmSync(join(place.workTree, `d${changed % 7}/f${changed}.txt`))
+    assert.strictEqual(yield* captureOf(place), changed + 2)
+    const second = taken()
+    assert.strictEqual(yield* captureOf(place), changed + 2)
+    return { first, second, third: taken() }
   }).pipe(Effect.scoped)
 
-const looking = ["diff-files", "diff-index", "ls-files"]
-
-it.scopedLive("a capture starts as many processes for many files as for few, and the fewest when nothing changed", () =>
-  Effect.gen(function* () {
-    const few = yield* commandsOf(10, 2)
-    assert.deepStrictEqual(
-      few,
-      [...looking, "cat-file", "diff-tree", "fast-import", "update-index", "update-index", "update-ref"].sort()
-    )
-    assert.deepStrictEqual(yield* commandsOf(300, 120), few)
-    assert.deepStrictEqual(yield* commandsOf(300, 0), [...looking, "fast-import", "update-ref"].sort())
-  }).pipe(Effect.provide(gitLayer))
+it.scopedLive(
+  "a capture starts four processes for few files and for many, and three when nothing differs from the base",
+  () =>
+    Effect.gen(function* () {
+      const all = ["diff-files", "diff-tree", "fast-import", "ls-files"]
+      const found = { first: ["diff-files", "fast-import", "ls-files"], second: all, third: all }
+      assert.deepStrictEqual(yield* commandsOf(10, 2), found)
+      assert.deepStrictEqual(yield* commandsOf(300, 120), found)
+    }).pipe(Effect.provide(gitLayer))
 )
 
 it.scopedLive("the changes that a snapshot tells are those that git finds between its trees", () =>

@@ -1,8 +1,8 @@
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Git } from "@reins/core/git/Git"
-import { bareRemote, gitLayer, plainGit, put, temporary } from "@reins/testing/git/Fixture"
+import { clonedOnce, gitLayer, plainGit, put } from "@reins/testing/git/Fixture"
+import { variants } from "@reins/testing/Variants"
 import { Effect } from "effect"
 
 const files = {
@@ -33,16 +33,16 @@ const inside = [
 /** A sparse clone beside others of the same remote. */
 const sparse = (given: Readonly<Record<string, string>> = files, cone: ReadonlyArray<string> = folders) =>
   Effect.gen(function* () {
-    const git = yield* Git
-    const root = yield* temporary
-    const url = bareRemote(root, given)
-    const clone = (name: string, only?: ReadonlyArray<string>) =>
+    const { base, git, gitDir, root, url, workTree } = yield* clonedOnce(given, cone)
+    const isThere = (commit: string | null) => commit ?? assert.fail("the remote is empty")
+    /** A clone with every folder. */
+    const clone = (name: string) =>
       Effect.gen(function* () {
         const places = { gitDir: join(root, `trusted-${name}`), workTree: join(root, `work-${name}`) }
-        const { commit } = yield* git.clone({ url, ref: null, ...places, ...(only && { sparse: only }) })
-        return { ...places, base: commit ?? assert.fail("the remote is empty") }
+        const { commit } = yield* git.clone({ url, ref: null, ...places })
+        return { ...places, base: isThere(commit) }
       })
-    return { git, root, url, clone, ...(yield* clone("sparse", cone)) }
+    return { git, root, url, clone, gitDir, workTree, base: isThere(base) }
   })
 
 const filesIn = (workTree: string): ReadonlyArray<string> =>
@@ -60,6 +60,32 @@ const paths = (changed: ReadonlyArray<{ readonly path: string }>) => changed.map
 const status = (workTree: string) => plainGit(workTree, "status", "--porcelain")
 
 describe("a sparse workspace", () => {
+  it.scoped("tells of what the agent's git removes outside of its folders, and deletes what was shown before", () =>
+    Effect.gen(function* () {
+      const { base, git, gitDir, workTree } = yield* sparse()
+      const outside = plainGit(workTree, "ls-files", "-t")
+        .split("\n")
+        .flatMap((line) => (line.startsWith("S ") ? [line.slice(2)] : []))
+      const [first, second] = outside
+      if (first === undefined || second === undefined) return assert.fail("nothing is outside")
+      plainGit(workTree, "rm", "--quiet", "--sparse", "--cached", first)
+      const kept = yield* git.snapshot({ gitDir, workTree, base })
+      assert.deepStrictEqual(kept.changes, [])
+      const told = yield* git.leftBehind({ gitDir, workTree, base, tree: kept.tree })
+      assert.deepStrictEqual(told, [
+        `The agent's git has removed files outside of the sparse folders, which the changeset keeps: ${JSON.stringify(first)}`
+      ])
+      plainGit(workTree, "sparse-checkout", "disable")
+      yield* git.snapshot({ gitDir, workTree, base })
+      fs.rmSync(join(workTree, second))
+      const { changes } = yield* git.snapshot({ gitDir, workTree, base })
+      assert.deepStrictEqual(
+        changes.map(({ letter, path }) => [letter, path]),
+        [["D", second]]
+      )
+    }).pipe(Effect.provide(gitLayer))
+  )
+
   it.scopedLive(
     "holds its folders and the files above them, and the agent's git is a sparse checkout that is clean",
     () =>
@@ -205,32 +231,35 @@ describe("a change that touches files outside of the folders", () => {
     fs.rmSync(join(work, "apps/api"), { recursive: true })
   }
 
-  for (const strategy of ["exact", "three_way"] as const) {
-    it.scopedLive(`is applied ${strategy}: its files are written, and what it removes stays removed`, () =>
-      Effect.gen(function* () {
-        const { git, source, target } = yield* changed(edit)
-        const request = { source, target, strategy, dryRun: false }
-        const touched = ["apps/api/server.ts", "apps/web/index.ts", "docs/guide.md", "docs/new.txt", "docs/old.txt"]
-        assert.deepStrictEqual(yield* git.applyTree({ ...request, dryRun: true }), {
-          state: "applied",
-          conflicts: [],
-          changed: touched
-        })
-        assert.deepStrictEqual(filesIn(target.workTree), inside)
-        assert.deepStrictEqual(yield* git.applyTree(request), { state: "applied", conflicts: [], changed: touched })
-        const come = ["docs/.gitattributes", "docs/new.txt", "docs/old.txt"]
-        assert.deepStrictEqual(filesIn(target.workTree), [...inside, ...come].sort())
-        assert.strictEqual(fs.readFileSync(join(target.workTree, "docs/new.txt"), "utf8"), "new\r\n")
-        assert.strictEqual((yield* git.snapshot(target)).tree, source.tree)
-        assert.strictEqual((yield* git.snapshot(target)).tree, source.tree)
-        fs.rmSync(join(target.gitDir, "reins-index"))
-        assert.strictEqual((yield* git.snapshot(target)).tree, source.tree)
-        assert.deepStrictEqual(yield* git.applyTree(request), { state: "applied", conflicts: [], changed: [] })
-        put(target.workTree, "docs/guide.md", files["docs/guide.md"])
-        assert.notInclude(paths((yield* git.snapshot(target)).files), "docs/guide.md")
-      }).pipe(Effect.provide(gitLayer))
+  const applies = (strategy: "exact" | "three_way") =>
+    Effect.gen(function* () {
+      const { git, source, target } = yield* changed(edit)
+      const request = { source, target, strategy, dryRun: false }
+      const touched = ["apps/api/server.ts", "apps/web/index.ts", "docs/guide.md", "docs/new.txt", "docs/old.txt"]
+      assert.deepStrictEqual(yield* git.applyTree({ ...request, dryRun: true }), {
+        state: "applied",
+        conflicts: [],
+        changed: touched
+      })
+      assert.deepStrictEqual(filesIn(target.workTree), inside)
+      assert.deepStrictEqual(yield* git.applyTree(request), { state: "applied", conflicts: [], changed: touched })
+      const come = ["docs/.gitattributes", "docs/new.txt", "docs/old.txt"]
+      assert.deepStrictEqual(filesIn(target.workTree), [...inside, ...come].sort())
+      assert.strictEqual(fs.readFileSync(join(target.workTree, "docs/new.txt"), "utf8"), "new\r\n")
+      assert.strictEqual((yield* git.snapshot(target)).tree, source.tree)
+      assert.strictEqual((yield* git.snapshot(target)).tree, source.tree)
+      fs.rmSync(join(target.gitDir, "reins-index"))
+      assert.strictEqual((yield* git.snapshot(target)).tree, source.tree)
+      assert.deepStrictEqual(yield* git.applyTree(request), { state: "applied", conflicts: [], changed: [] })
+      put(target.workTree, "docs/guide.md", files["docs/guide.md"])
+      assert.notInclude(paths((yield* git.snapshot(target)).files), "docs/guide.md")
+    }).pipe(Effect.provide(gitLayer))
+  it.scopedLive("is applied exact: its files are written, and what it removes stays removed", () => applies("exact"))
+  variants(() => {
+    it.scopedLive("is applied three_way: its files are written, and what it removes stays removed", () =>
+      applies("three_way")
     )
-  }
+  })
 
   it.scopedLive(
     "brings back what another one has removed, and conflicts where the agent has changed the same file",

@@ -1,9 +1,11 @@
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Git } from "@reins/core/git/Git"
+import { Git } from "@reins/machine/git/Git"
 import { gitLayer, plainGit, put, temporary } from "@reins/testing/git/Fixture"
+import { variants } from "@reins/testing/Variants"
 import { Effect } from "effect"
+import { linksOf, open, subWith, superproject } from "./Superproject.js"
 
 /** The folders of the workspace, one of which is a submodule itself. */
 const folders = ["apps/web", "vendor/lib"]
@@ -16,47 +18,22 @@ const outside = ["apps/api/sub", "docs/sub", "tools/other"]
 
 const all = [...inside, ...outside].sort()
 
-/** git that may clone the folders of a test, also for a submodule. */
-const open = (cwd: string, ...args: ReadonlyArray<string>): string =>
-  plainGit(cwd, "-c", "protocol.file.allow=always", ...args)
-
-const commitAll = (work: string, message: string): string => {
-  plainGit(work, "add", "--all")
-  plainGit(work, "commit", "--quiet", "--allow-empty", `--message=${message}`)
-  return plainGit(work, "rev-parse", "HEAD")
-}
-
-const linksOf = (gitDir: string, tree: string) =>
-  Object.fromEntries(
-    plainGit("/", `--git-dir=${gitDir}`, "ls-tree", "-r", tree)
-      .split("\n")
-      .flatMap((line) => {
-        const [, id = "", path = ""] = /^160000 commit (\w+)\t(.*)$/.exec(line) ?? []
-        return path === "" ? [] : [[path, id]]
-      })
-  )
-
 /** A remote with submodules at all of these places, and a way to clone it. Each submodule is at the first of two commits of its own remote. */
 const world = Effect.gen(function* () {
   const git = yield* Git
   const root = yield* temporary
-  const sub = join(root, "sub")
-  plainGit(root, "init", "--quiet", "--initial-branch=main", sub)
-  const [first = "", second = ""] = ["1", "2"].map((text) => {
-    put(sub, "s.txt", text)
-    return commitAll(sub, text)
-  })
-  const work = join(root, "origin")
-  plainGit(root, "init", "--quiet", "--initial-branch=main", work)
-  for (const path of ["a.txt", "apps/web/index.ts", "apps/api/server.ts", "docs/guide.md", "tools/t.sh"])
-    put(work, path, `${path}\n`)
-  for (const path of all) {
-    open(work, "submodule", "add", "--quiet", sub, path)
-    plainGit(join(work, path), "checkout", "--quiet", first)
-  }
-  commitAll(work, "first")
-  const url = join(root, "remote.git")
-  plainGit(root, "clone", "--quiet", "--bare", work, url)
+  const { ids, sub } = subWith(root, 2)
+  const [first = "", second = ""] = ids
+  const url = superproject(
+    root,
+    Object.fromEntries(
+      ["a.txt", "apps/web/index.ts", "apps/api/server.ts", "docs/guide.md", "tools/t.sh"].map((path) => [
+        path,
+        `${path}\n`
+      ])
+    ),
+    { sub, commit: first, paths: all }
+  )
   const clone = (name: string, sparse?: ReadonlyArray<string>) =>
     Effect.gen(function* () {
       const places = { gitDir: join(root, `trusted-${name}`), workTree: join(root, `work-${name}`) }
@@ -90,11 +67,50 @@ const byHand = (workTree: string): string => {
   return plainGit(workTree, "write-tree")
 }
 
-/** Checks a submodule out in a workspace, and moves it. */
-const moveTo = (workTree: string, path: string, commit: string) => {
-  open(workTree, "submodule", "--quiet", "update", "--init", "--", path)
-  plainGit(join(workTree, path), "checkout", "--quiet", commit)
+/** Checks submodules out in a workspace, and moves them. */
+const moveTo = (commit: string, workTree: string, ...paths: ReadonlyArray<string>) => {
+  open(workTree, "submodule", "--quiet", "update", "--init", "--", ...paths)
+  for (const path of paths) plainGit(join(workTree, path), "checkout", "--quiet", commit)
 }
+
+/** Brings changes of submodules from a whole workspace into a sparse one. */
+const appliesSubmodules = (strategy: "exact" | "three_way") =>
+  Effect.gen(function* () {
+    const { clone, delivered, first, git, second, sub } = yield* world
+    const from = yield* clone("whole")
+    moveTo(second, from.workTree, "apps/beside", "docs/sub", "vendor/lib")
+    plainGit(from.workTree, "rm", "--quiet", "apps/api/sub", "root", "tools/other")
+    put(from.workTree, "tools/other", "a file now\n")
+    open(from.workTree, "submodule", "--quiet", "add", sub, "docs/new")
+    open(from.workTree, "submodule", "--quiet", "add", sub, "apps/web/new")
+    const change = yield* from.captured
+    const expected = {
+      "apps/beside": second,
+      "apps/web/deep/sub": first,
+      "apps/web/new": second,
+      "docs/new": second,
+      "docs/sub": second,
+      "vendor/lib": second
+    }
+    assert.deepStrictEqual(change.links, expected)
+    const target = yield* clone(strategy, folders)
+    const request = {
+      source: { gitDir: from.gitDir, base: from.base, tree: change.tree },
+      target: { gitDir: target.gitDir, workTree: target.workTree, base: target.base },
+      strategy,
+      dryRun: false
+    }
+    const applied = yield* git.applyTree(request)
+    assert.deepStrictEqual([applied.state, applied.conflicts], ["applied", []], strategy)
+    for (const lose of [false, true, true]) {
+      if (lose) fs.rmSync(join(target.gitDir, "reins-index"), { force: true })
+      const now = yield* target.captured
+      assert.deepStrictEqual(now.links, expected, strategy)
+      assert.strictEqual(now.tree, change.tree, strategy)
+    }
+    assert.deepStrictEqual((yield* git.applyTree(request)).changed, [])
+    if (strategy === "three_way") yield* delivered(target.gitDir, (yield* target.captured).commit)
+  }).pipe(Effect.provide(gitLayer))
 
 describe("submodules of a sparse workspace", () => {
   it.scopedLive("have a folder inside alone, and all of them stay where nothing is done", () =>
@@ -117,8 +133,7 @@ describe("submodules of a sparse workspace", () => {
     Effect.gen(function* () {
       const { clone, delivered, first, git, second, sub } = yield* world
       const { base, captured, gitDir, workTree } = yield* clone("sparse", folders)
-      moveTo(workTree, "apps/web/deep/sub", second)
-      moveTo(workTree, "vendor/lib", second)
+      moveTo(second, workTree, "apps/web/deep/sub", "vendor/lib")
       plainGit(workTree, "rm", "--quiet", "apps/beside", "root")
       put(workTree, "root", "a file\n")
       open(workTree, "submodule", "--quiet", "add", sub, "apps/web/new")
@@ -157,66 +172,36 @@ describe("submodules of a sparse workspace", () => {
   )
 
   it.scopedLive("outside of the folders and inside come, move and go by an application", () =>
-    Effect.gen(function* () {
-      const { clone, delivered, first, git, second, sub } = yield* world
-      const from = yield* clone("whole")
-      for (const path of ["apps/beside", "docs/sub", "vendor/lib"]) moveTo(from.workTree, path, second)
-      plainGit(from.workTree, "rm", "--quiet", "apps/api/sub", "root", "tools/other")
-      put(from.workTree, "tools/other", "a file now\n")
-      open(from.workTree, "submodule", "--quiet", "add", sub, "docs/new")
-      open(from.workTree, "submodule", "--quiet", "add", sub, "apps/web/new")
-      const change = yield* from.captured
-      const expected = {
-        "apps/beside": second,
-        "apps/web/deep/sub": first,
-        "apps/web/new": second,
-        "docs/new": second,
-        "docs/sub": second,
-        "vendor/lib": second
-      }
-      assert.deepStrictEqual(change.links, expected)
-      for (const strategy of ["exact", "three_way"] as const) {
-        const target = yield* clone(strategy, folders)
-        const request = {
-          source: { gitDir: from.gitDir, base: from.base, tree: change.tree },
-          target: { gitDir: target.gitDir, workTree: target.workTree, base: target.base },
-          strategy,
-          dryRun: false
-        }
-        const applied = yield* git.applyTree(request)
-        assert.deepStrictEqual([applied.state, applied.conflicts], ["applied", []], strategy)
-        for (const lose of [false, true, true]) {
-          if (lose) fs.rmSync(join(target.gitDir, "reins-index"), { force: true })
-          const now = yield* target.captured
-          assert.deepStrictEqual(now.links, expected, strategy)
-          assert.strictEqual(now.tree, change.tree, strategy)
-        }
-        assert.deepStrictEqual((yield* git.applyTree(request)).changed, [])
-        if (strategy === "exact") yield* delivered(target.gitDir, (yield* target.captured).commit)
-      }
-    }).pipe(Effect.provide(gitLayer))
+    appliesSubmodules("exact")
   )
+  variants(() => {
+    it.scopedLive("outside of the folders and inside come, move and go by a three-way application", () =>
+      appliesSubmodules("three_way")
+    )
+  })
 
-  it.scopedLive("outside are in a patch and in a workspace that is made anew", () =>
-    Effect.gen(function* () {
-      const { clone, git, root, second } = yield* world
-      const one = yield* clone("sparse", folders)
-      moveTo(one.workTree, "apps/web/deep/sub", second)
-      plainGit(one.workTree, "clone", "--quiet", join(root, "sub"), "docs/sub")
-      const { commit, links, tree } = yield* one.captured
-      put(root, "patch", yield* git.patch({ gitDir: one.gitDir, base: one.base, tree }))
-      const hand = join(root, "by-hand")
-      plainGit(root, "clone", "--quiet", join(root, "remote.git"), hand)
-      plainGit(hand, "apply", "--index", join(root, "patch"))
-      assert.strictEqual(plainGit(hand, "write-tree"), tree)
-      const again = { gitDir: join(root, "trusted-again"), workTree: join(root, "work-again"), base: one.base }
-      fs.cpSync(one.gitDir, again.gitDir, { recursive: true })
-      for (const name of ["reins-links", "reins-index"]) fs.rmSync(join(again.gitDir, name), { force: true })
-      fs.mkdirSync(again.workTree)
-      yield* git.checkOut({ ...again, commit })
-      const restored = yield* git.snapshot(again)
-      assert.deepStrictEqual(linksOf(again.gitDir, restored.tree), links)
-      assert.strictEqual(restored.tree, tree)
-    }).pipe(Effect.provide(gitLayer))
-  )
+  variants(() => {
+    it.scopedLive("outside are in a patch and in a workspace that is made anew", () =>
+      Effect.gen(function* () {
+        const { clone, git, root, second } = yield* world
+        const one = yield* clone("sparse", folders)
+        moveTo(second, one.workTree, "apps/web/deep/sub")
+        plainGit(one.workTree, "clone", "--quiet", join(root, "sub"), "docs/sub")
+        const { commit, links, tree } = yield* one.captured
+        put(root, "patch", yield* git.patch({ gitDir: one.gitDir, base: one.base, tree }))
+        const hand = join(root, "by-hand")
+        plainGit(root, "clone", "--quiet", join(root, "remote.git"), hand)
+        plainGit(hand, "apply", "--index", join(root, "patch"))
+        assert.strictEqual(plainGit(hand, "write-tree"), tree)
+        const again = { gitDir: join(root, "trusted-again"), workTree: join(root, "work-again"), base: one.base }
+        fs.cpSync(one.gitDir, again.gitDir, { recursive: true })
+        for (const name of ["reins-links", "reins-index"]) fs.rmSync(join(again.gitDir, name), { force: true })
+        fs.mkdirSync(again.workTree)
+        yield* git.checkOut({ ...again, commit })
+        const restored = yield* git.snapshot(again)
+        assert.deepStrictEqual(linksOf(again.gitDir, restored.tree), links)
+        assert.strictEqual(restored.tree, tree)
+      }).pipe(Effect.provide(gitLayer))
+    )
+  })
 })

@@ -1,8 +1,8 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Git } from "@reins/core/git/Git"
-import { WayOut } from "@reins/core/outbound/WayOut"
+import { Git } from "@reins/machine/git/Git"
+import { WayOut } from "@reins/machine/outbound/WayOut"
 import { bareRemote, temporary } from "@reins/testing/git/Fixture"
 import { Effect, Layer, Redacted } from "effect"
 

@@ -1,8 +1,8 @@
 import { Effect, Layer } from "effect"
-import { storeSweep } from "../../src/bench/StoreSweep.js"
-import { storesAt } from "../../src/bench/StoresHere.js"
-import { Git } from "../../src/git/Git.js"
-import { WayOut } from "../../src/outbound/WayOut.js"
+import { storeSweep } from "../../../machine/src/bench/StoreSweep.js"
+import { storesAt } from "../../../machine/src/bench/StoresHere.js"
+import { Git } from "../../../machine/src/git/Git.js"
+import { WayOut } from "../../../machine/src/outbound/WayOut.js"
 import { makeShared } from "../../src/worktrees/SessionLock.js"
 
 // A process of its own that clones by way of a store, or drops stores, and kills itself at one of its steps. A step is a change of a file that the service

@@ -2,8 +2,9 @@ import { createHash } from "node:crypto"
 import * as fs from "node:fs"
 import { dirname, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { type SubjectEntry, subjectDigest } from "@reins/core/git/Subject"
-import { cloned, gitLayer, put } from "@reins/testing/git/Fixture"
+import { type SubjectEntry, subjectDigest } from "@reins/machine/git/Subject"
+import { clonedOnce, gitLayer, put } from "@reins/testing/git/Fixture"
+import { subjectSteps } from "@reins/testing/Volume"
 import { Effect } from "effect"
 import * as fc from "fast-check"
 
@@ -115,10 +116,10 @@ const look = (root: string): string => {
 describe("Git.subject of a snapshot", () => {
   it.scopedLive("has an equal digest if and only if the work trees are equal, whatever led to them", () =>
     Effect.gen(function* () {
-      const { base, git, gitDir, workTree } = yield* cloned({ "a.txt": "1\n", "dir/b.txt": "2\n" })
+      const { base, git, gitDir, workTree } = yield* clonedOnce({ "a.txt": "1\n", "dir/b.txt": "2\n" })
       const seen = new Map<string, string>()
       const digests = new Map<string, string>()
-      const steps = fc.sample(operation, { numRuns: 60, seed: 20_240_607 })
+      const steps = fc.sample(operation, { numRuns: subjectSteps, seed: 20_240_607 })
       for (const step of steps) {
         perform(workTree, step)
         const { tree } = yield* git.snapshot({ gitDir, workTree, base })
@@ -143,7 +144,7 @@ describe("Git.subject of a snapshot", () => {
 
   it.scopedLive("lists every changed path with the SHA-256 of its content", () =>
     Effect.gen(function* () {
-      const { base, git, gitDir, workTree } = yield* cloned({ "a.txt": "1\n", "b.txt": "2\n" })
+      const { base, git, gitDir, workTree } = yield* clonedOnce({ "a.txt": "1\n", "b.txt": "2\n" })
       put(workTree, "big.bin", Buffer.alloc(300_000, 7))
       put(workTree, "empty", "")
       put(workTree, "same", "")

@@ -1,13 +1,11 @@
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Git } from "@reins/core/git/Git"
+import { Git } from "@reins/machine/git/Git"
 import { gitLayer, plainGit, put, temporary } from "@reins/testing/git/Fixture"
+import { variants } from "@reins/testing/Variants"
 import { Effect } from "effect"
-
-/** git that may clone the folders of a test, also for a submodule. */
-const open = (cwd: string, ...args: ReadonlyArray<string>): string =>
-  plainGit(cwd, "-c", "protocol.file.allow=always", ...args)
+import { linksOf, open, subWith, superproject } from "./Superproject.js"
 
 const commitAll = (work: string, message: string): string => {
   plainGit(work, "add", "--all")
@@ -20,22 +18,10 @@ const withSubmodules = (...paths: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const git = yield* Git
     const root = yield* temporary
-    const sub = join(root, "sub")
-    plainGit(root, "init", "--quiet", "--initial-branch=main", sub)
-    const ids = ["1", "2", "3"].map((text) => {
-      put(sub, "s.txt", text)
-      return commitAll(sub, text)
-    })
+    const { ids, sub } = subWith(root, 3)
     const [first = "", second = "", third = ""] = ids
-    const url = join(root, "url")
-    plainGit(root, "init", "--quiet", "--initial-branch=main", url)
-    put(url, "a.txt", "a\n")
-    put(url, "lib/code.c", "int a;\n")
-    for (const path of paths) {
-      open(url, "submodule", "add", "--quiet", sub, path)
-      plainGit(join(url, path), "checkout", "--quiet", second)
-    }
-    commitAll(url, "first")
+    const files = { "a.txt": "a\n", "lib/code.c": "int a;\n" }
+    const url = superproject(root, files, { sub, commit: second, paths })
     const gitDir = join(root, "trusted")
     const workTree = join(root, "work")
     const { commit: base } = yield* git.clone({ url, ref: "main", gitDir, workTree })
@@ -44,18 +30,8 @@ const withSubmodules = (...paths: ReadonlyArray<string>) =>
       links: linksOf(gitDir, snapshot.tree),
       said: snapshot.diagnostics.join("\n")
     }))
-    return { git, root, sub, gitDir, workTree, base, captured, first, second, third }
+    return { git, root, sub, url, gitDir, workTree, base, captured, first, second, third }
   })
-
-const linksOf = (gitDir: string, tree: string) =>
-  Object.fromEntries(
-    plainGit("/", `--git-dir=${gitDir}`, "ls-tree", "-r", tree)
-      .split("\n")
-      .flatMap((line) => {
-        const [, id = "", path = ""] = /^160000 commit (\w+)\t(.*)$/.exec(line) ?? []
-        return path === "" ? [] : [[path, id]]
-      })
-  )
 
 /** The tree that `git add --all` makes of a workspace, in the agent's own repository. */
 const byHand = (workTree: string): string => {
@@ -117,28 +93,30 @@ describe("submodules of a snapshot", () => {
     }).pipe(Effect.provide(gitLayer))
   )
 
-  it.scopedLive("are added where .gitmodules names them, also in the place of files", () =>
-    Effect.gen(function* () {
-      const { captured, sub, third, workTree } = yield* withSubmodules()
-      open(workTree, "submodule", "--quiet", "add", sub, "new/one")
-      plainGit(workTree, "rm", "--quiet", "-r", "lib", "a.txt")
-      open(workTree, "submodule", "--quiet", "add", sub, "lib")
-      put(workTree, "lib/code.c", "int a;\n")
-      open(workTree, "submodule", "--quiet", "add", sub, "a.txt")
-      plainGit(workTree, "clone", "--quiet", sub, "unnamed")
-      const { files, links, said } = yield* captured
-      assert.deepStrictEqual(links, { "a.txt": third, lib: third, "new/one": third })
-      assert.deepStrictEqual(
-        files.map(({ path }) => path),
-        [".gitmodules", "a.txt", "lib", "lib/code.c", "new/one"]
-      )
-      assert.match(said, /"unnamed\/" is a nested git repository/)
-      commitAll(join(workTree, "new/one"), "own")
-      const own = yield* captured
-      assert.deepStrictEqual(own.links, { "a.txt": third, lib: third })
-      assert.match(own.said, /"new\/one" is a submodule, and it is left out: no branch of its remote has/)
-    }).pipe(Effect.provide(gitLayer))
-  )
+  variants(() => {
+    it.scopedLive("are added where .gitmodules names them, also in the place of files", () =>
+      Effect.gen(function* () {
+        const { captured, sub, third, workTree } = yield* withSubmodules()
+        open(workTree, "submodule", "--quiet", "add", sub, "new/one")
+        plainGit(workTree, "rm", "--quiet", "-r", "lib", "a.txt")
+        open(workTree, "submodule", "--quiet", "add", sub, "lib")
+        put(workTree, "lib/code.c", "int a;\n")
+        open(workTree, "submodule", "--quiet", "add", sub, "a.txt")
+        plainGit(workTree, "clone", "--quiet", sub, "unnamed")
+        const { files, links, said } = yield* captured
+        assert.deepStrictEqual(links, { "a.txt": third, lib: third, "new/one": third })
+        assert.deepStrictEqual(
+          files.map(({ path }) => path),
+          [".gitmodules", "a.txt", "lib", "lib/code.c", "new/one"]
+        )
+        assert.match(said, /"unnamed\/" is a nested git repository/)
+        commitAll(join(workTree, "new/one"), "own")
+        const own = yield* captured
+        assert.deepStrictEqual(own.links, { "a.txt": third, lib: third })
+        assert.match(own.said, /"new\/one" is a submodule, and it is left out: no branch of its remote has/)
+      }).pipe(Effect.provide(gitLayer))
+    )
+  })
 
   it.scopedLive("whose repository is hostile keep their commit, and nothing outside the workspace is read", () =>
     Effect.gen(function* () {
@@ -185,7 +163,7 @@ describe("submodules of an application", () => {
       const { tree } = yield* one.captured
       const gitDir = join(one.root, "trusted-2")
       const workTree = join(one.root, "work-2")
-      yield* git.clone({ url: join(one.root, "url"), ref: "main", gitDir, workTree })
+      yield* git.clone({ url: one.url, ref: "main", gitDir, workTree })
       const request = {
         source: { gitDir: one.gitDir, base: one.base, tree },
         target: { gitDir, workTree, base: one.base },
@@ -202,7 +180,7 @@ describe("submodules of an application", () => {
       const patch = yield* git.patch({ gitDir: one.gitDir, base: one.base, tree })
       put(one.root, "patch", patch)
       const third_ = join(one.root, "by-hand")
-      plainGit(one.root, "clone", "--quiet", join(one.root, "url"), third_)
+      plainGit(one.root, "clone", "--quiet", one.url, third_)
       plainGit(third_, "apply", "--index", join(one.root, "patch"))
       assert.strictEqual(plainGit(third_, "write-tree"), tree)
 

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, layer } from "@effect/vitest"
-import { Harness } from "@reins/core/harness/Harness"
-import type { HarnessFailure } from "@reins/core/harness/HarnessEvent"
-import type { TurnInput } from "@reins/core/harness/TurnInput"
+import { Harness } from "@reins/machine/harness/Harness"
+import type { HarnessFailure } from "@reins/machine/harness/HarnessEvent"
+import type { TurnInput } from "@reins/machine/harness/TurnInput"
 import {
   connection,
   filesHolding,

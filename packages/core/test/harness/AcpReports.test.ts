@@ -1,7 +1,7 @@
 import { createRequire } from "node:module"
 import { assert, layer } from "@effect/vitest"
-import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
-import type { TurnInput } from "@reins/core/harness/TurnInput"
+import type { HarnessEvent } from "@reins/machine/harness/HarnessEvent"
+import type { TurnInput } from "@reins/machine/harness/TurnInput"
 import {
   connection,
   of,

@@ -1,9 +1,10 @@
 import { existsSync, readFileSync } from "node:fs"
 import { assert, layer } from "@effect/vitest"
-import { findMarked } from "@reins/core/executor/ProcessTable"
-import { Harness } from "@reins/core/harness/Harness"
-import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
+import { findMarked } from "@reins/machine/executor/ProcessTable"
+import { Harness } from "@reins/machine/harness/Harness"
+import type { HarnessEvent } from "@reins/machine/harness/HarnessEvent"
 import { of, place, runTurn, said, scriptedManifest, services, turnInput, turnOf } from "@reins/testing/harness/Turns"
+import { aWhile } from "@reins/testing/process/Waiting"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 
 const script = (...steps: ReadonlyArray<object>) => JSON.stringify(steps)
@@ -39,7 +40,7 @@ layer(services, { excludeTestServices: true })("the stop of a turn over ACP", (i
         const input = turnInput(where, script({ say: "never" }), { manifest, cancel: Deferred.await(cancel) })
         const running = yield* Effect.fork(Stream.runCollect(turnOf(harness.open)(input)))
         const born = Effect.promise(() => findMarked({ kind: "lease", id: input.leaseId }))
-        yield* Effect.repeat(born, { while: (found) => found.length === 0 })
+        yield* Effect.repeat(Effect.zipRight(aWhile, born), { while: (found) => found.length === 0 })
         yield* Deferred.succeed(cancel, undefined)
         const events = [...(yield* Fiber.join(running))]
         assert.strictEqual(of(events, "ended")[0]?.stop_reason, "cancelled")

@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
-import { AgentFacts } from "@reins/core/harness/acp/AgentFacts"
-import { asWords } from "@reins/core/harness/acp/CommandWords"
+import { AgentFacts } from "@reins/machine/harness/acp/AgentFacts"
+import { asWords } from "@reins/machine/harness/acp/CommandWords"
 import { place, runTurn, said, scriptedManifest, services, turnInput } from "@reins/testing/harness/Turns"
 import { Effect } from "effect"
 import * as fc from "fast-check"

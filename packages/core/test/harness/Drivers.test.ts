@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
-import { builtInDrivers, Harness, ProviderUndriven } from "@reins/core/harness/Harness"
-import { Manifests } from "@reins/core/harness/Manifests"
+import { builtInDrivers, Harness, ProviderUndriven } from "@reins/machine/harness/Harness"
+import { Manifests } from "@reins/machine/harness/Manifests"
 import { harnessDriverSuite } from "@reins/testing/harness/HarnessDriverSuite"
 import { place, scriptedManifest, turnInput } from "@reins/testing/harness/Turns"
 import { Effect, Layer } from "effect"

@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import type { TurnInput } from "@reins/core/harness/TurnInput"
+import type { TurnInput } from "@reins/machine/harness/TurnInput"
 import { connection, place, runTurn, scriptedManifest, services, turnInput } from "@reins/testing/harness/Turns"
 import { Effect } from "effect"
 

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process"
 import { assert, describe, it } from "@effect/vitest"
-import { select, systemsInWords, systemsOf, thisMachine } from "@reins/core/harness/HostPlatform"
-import type { Platform } from "@reins/core/harness/Manifest"
+import { select, systemsInWords, systemsOf, thisMachine } from "@reins/machine/harness/HostPlatform"
+import type { Platform } from "@reins/machine/harness/Manifest"
 import * as fc from "fast-check"
 
 const platform = (changes: Partial<Platform>): Platform => ({

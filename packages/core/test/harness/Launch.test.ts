@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import * as path from "node:path"
 import { assert, it } from "@effect/vitest"
-import * as Launch from "@reins/core/harness/Launch"
-import type { Runtime } from "@reins/core/harness/Manifest"
+import * as Launch from "@reins/machine/harness/Launch"
+import type { Runtime } from "@reins/machine/harness/Manifest"
 import { place, scriptedManifest, turnInput } from "@reins/testing/harness/Turns"
 import { Effect, Redacted } from "effect"
 

@@ -1,8 +1,8 @@
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Manifests } from "@reins/core/harness/Manifests"
-import * as NativeState from "@reins/core/harness/NativeState"
+import { Manifests } from "@reins/machine/harness/Manifests"
+import * as NativeState from "@reins/machine/harness/NativeState"
 import { Effect } from "effect"
 import { temporaryDirectory } from "../execution/Agent.js"
 

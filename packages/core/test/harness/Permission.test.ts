@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
-import { Harness } from "@reins/core/harness/Harness"
-import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
-import type { QuestionAnswer, TurnInput, Word } from "@reins/core/harness/TurnInput"
+import { Harness } from "@reins/machine/harness/Harness"
+import type { HarnessEvent } from "@reins/machine/harness/HarnessEvent"
+import type { QuestionAnswer, TurnInput, Word } from "@reins/machine/harness/TurnInput"
 import { of, place, runTurn, said, scriptedManifest, services, turnInput, turnOf } from "@reins/testing/harness/Turns"
 import { Deferred, Effect, Queue, Stream } from "effect"
 
@@ -59,6 +59,67 @@ layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
       ])
       assert.include(said(events), selected("yes"))
     })
+  )
+
+  it.scoped("is asked with the options that can be read, and with the edit that was told before", () =>
+    Effect.gen(function* () {
+      const edit = { toolCallId: "e1", title: "Editing files", kind: "edit", status: "pending" }
+      const content = [{ type: "diff", path: "/w/a.txt", oldText: "one\n", newText: "two\n" }]
+      const events = yield* turn(
+        [
+          { update: { sessionUpdate: "tool_call", ...edit, content } },
+          {
+            ask: "session/request_permission",
+            params: {
+              toolCall: {
+                toolCallId: "e1",
+                title: "Edit files",
+                kind: "edit",
+                status: "pending",
+                locations: [null, 7, {}]
+              },
+              options: [
+                { optionId: "yes", kind: "allow_once", name: null },
+                { optionId: 7, kind: "allow_always" },
+                null,
+                { optionId: "no", kind: "reject_once" }
+              ]
+            }
+          }
+        ],
+        { ask: () => Effect.succeed(taking("yes")) }
+      )
+      const [asked] = of(events, "asked")
+      assert.strictEqual(asked?.title, "Edit files: /w/a.txt")
+      assert.deepStrictEqual(JSON.parse(asked?.description ?? ""), {
+        path: "/w/a.txt",
+        old_text: "one\n",
+        new_text: "two\n"
+      })
+      assert.deepStrictEqual(
+        asked?.options.map(({ id }) => id),
+        ["yes", "no"]
+      )
+      assert.include(said(events), selected("yes"))
+    })
+  )
+
+  it.scoped(
+    "waits for the input that an agent tells right after it has asked, and says that nothing is known without one",
+    () =>
+      Effect.gen(function* () {
+        const call = { toolCallId: "c1", title: "tickets_close", kind: "other", status: "pending", rawInput: {} }
+        const { options } = permission.params
+        const step = { ask: "session/request_permission", params: { toolCall: call, options } }
+        const meanwhile = { sessionUpdate: "tool_call_update", toolCallId: "c1", rawInput: { id: 7 } }
+        const answer = { ask: () => Effect.succeed(taking("yes")) }
+        const [late] = of(yield* turn([{ ...step, meanwhile }], answer), "asked")
+        assert.strictEqual(late?.description, '{"id":7}')
+        const [never] = of(yield* turn([step], answer), "asked")
+        assert.strictEqual(never?.description, "The agent says no more about it than this title.")
+        const withdrawn = yield* turn([{ ...step, withdraw: true }], { ask: () => Effect.never })
+        assert.deepStrictEqual([of(withdrawn, "asked"), of(withdrawn, "withdrawn").length], [[], 1])
+      })
   )
 
   it.scoped("is a question where its options neither allow nor reject, and has no default then", () =>

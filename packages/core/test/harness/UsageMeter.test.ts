@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
-import { UsageMeter } from "@reins/core/harness/acp/UsageMeter"
-import type { HarnessUsage } from "@reins/core/harness/HarnessEvent"
+import { UsageMeter } from "@reins/machine/harness/acp/UsageMeter"
+import type { HarnessUsage } from "@reins/machine/harness/HarnessEvent"
 import * as fc from "fast-check"
 
 const counted = (

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
 import * as Memberships from "@reins/core/access/Memberships"
-import type { ReinsError } from "@reins/core/domain/ReinsError"
 import { Hooks, maxHooks } from "@reins/core/hooks/Hooks"
 import { sealedValues } from "@reins/core/Rooms"
 import { Database } from "@reins/core/store/Database"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { HookId } from "@reins/core/domain/Ids"
+import type { HookId } from "@reins/base/domain/Ids"
 import { HookRegistrations } from "@reins/core/hooks/HookRegistrations"
 import { HookStore } from "@reins/core/hooks/HookStore"
 import { Hooks } from "@reins/core/hooks/Hooks"
@@ -10,7 +10,7 @@ import { codeOf, forgeConnection, remote, token } from "@reins/testing/changes/F
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { everythingStored } from "@reins/testing/identity/Identity"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Layer, Logger, type Scope } from "effect"
 
 const publicUrl = "https://reins.example"
@@ -64,7 +64,7 @@ const issueEvents = {
   gitea: { events: ["issues", "issue_label"] }
 } as const
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`registrations of hooks on ${name}`, () => {
     const rule = (
       text: string,

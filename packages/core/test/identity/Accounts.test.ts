@@ -1,5 +1,5 @@
 import { assert, layer as withLayer } from "@effect/vitest"
-import { AccountId, newId } from "@reins/core/domain/Ids"
+import { AccountId, newId } from "@reins/base/domain/Ids"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { MailRefused } from "@reins/core/identity/Mailer"

@@ -1,15 +1,15 @@
 import { assert, it, layer as withLayer } from "@effect/vitest"
-import { ApiKeyId, newId, WorkspaceId } from "@reins/core/domain/Ids"
-import type { Principal } from "@reins/core/domain/Principal"
-import { fromNow } from "@reins/core/domain/Timestamp"
+import { ApiKeyId, newId, WorkspaceId } from "@reins/base/domain/Ids"
+import type { Principal } from "@reins/base/domain/Principal"
+import { fromNow } from "@reins/base/domain/Timestamp"
+import * as Token from "@reins/base/secrets/Token"
 import { Accounts } from "@reins/core/identity/Accounts"
 import * as ApiKeySecret from "@reins/core/identity/ApiKeySecret"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
-import * as Token from "@reins/core/secrets/Token"
 import { Database } from "@reins/core/store/Database"
 import { Idempotency } from "@reins/core/store/Idempotency"
 import { everythingStored, identity, newAccount } from "@reins/testing/identity/Identity"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, ParseResult, Redacted, TestClock } from "effect"
 import * as fc from "fast-check"
 import { principalOf } from "./Principals.js"
@@ -25,7 +25,7 @@ const personalWorkspace = (principal: Principal) =>
 
 const authenticate = (secret: string) => Effect.flatMap(ApiKeys, (keys) => keys.authenticate(Redacted.make(secret)))
 
-for (const { name, layer } of databases) {
+for (const { name, layer } of flowDatabases) {
   withLayer(identity(layer))(`ApiKeys on ${name}`, (it) => {
     it.effect("a new key calls for its account with its scopes and workspace, and shows its secret once", () =>
       Effect.gen(function* () {

@@ -10,11 +10,11 @@ import {
   nextMail,
   tokenIn
 } from "@reins/testing/identity/Identity"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, TestClock } from "effect"
 import { failAs, loginAs } from "./Logins.js"
 
-for (const { name, layer } of databases) {
+for (const { name, layer } of flowDatabases) {
   withLayer(identity(layer))(`Guesses of passwords on ${name}`, (it) => {
     it.effect(
       "10 failures of a client on an address stop it there until the first is 15 minutes old, and nobody else",

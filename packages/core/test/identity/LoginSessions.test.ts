@@ -13,11 +13,11 @@ import {
   nextMail,
   tokenIn
 } from "@reins/testing/identity/Identity"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Redacted, TestClock } from "effect"
 import { failAs, loginAs, seen } from "./Logins.js"
 
-for (const { name, layer } of databases) {
+for (const { name, layer } of flowDatabases) {
   withLayer(identity(layer))(`LoginSessions on ${name}`, (it) => {
     it.effect("a login gives an unguessable token that stands for the account with every scope", () =>
       Effect.gen(function* () {

@@ -1,4 +1,4 @@
-import type { ErrorCode, ReinsError } from "@reins/core/domain/ReinsError"
+import type { ErrorCode, ReinsError } from "@reins/base/domain/ReinsError"
 import type { Account } from "@reins/core/identity/Account"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { goodPassword, newClient } from "@reins/testing/identity/Identity"

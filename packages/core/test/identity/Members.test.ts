@@ -1,9 +1,9 @@
 import { assert, layer as withLayer } from "@effect/vitest"
+import { newId, WorkspaceId } from "@reins/base/domain/Ids"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import type { Role } from "@reins/base/domain/Role"
+import { now } from "@reins/base/domain/Timestamp"
 import { Access } from "@reins/core/access/Access"
-import { newId, WorkspaceId } from "@reins/core/domain/Ids"
-import type { ReinsError } from "@reins/core/domain/ReinsError"
-import type { Role } from "@reins/core/domain/Role"
-import { now } from "@reins/core/domain/Timestamp"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { Members } from "@reins/core/identity/Members"
@@ -20,7 +20,7 @@ import {
   publicUrl,
   tokenIn
 } from "@reins/testing/identity/Identity"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Either, Redacted, TestClock } from "effect"
 import { principalOf } from "./Principals.js"
 
@@ -70,7 +70,7 @@ const remove = (place: Place, id: string) =>
 const roleOf = ({ principal, workspaceId }: Place) =>
   Effect.flatMap(Access, (access) => access.read(principal, workspaceId))
 
-for (const { name, layer } of databases) {
+for (const { name, layer } of flowDatabases) {
   withLayer(identity(layer))(`Members on ${name}`, (it) => {
     it.effect("an invited person becomes a member with the link in the mail, once, and no sooner", () =>
       Effect.gen(function* () {

@@ -1,5 +1,5 @@
 import { assert, layer as withLayer } from "@effect/vitest"
-import type { Principal } from "@reins/core/domain/Principal"
+import type { Principal } from "@reins/base/domain/Principal"
 import type { Account } from "@reins/core/identity/Account"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
@@ -19,7 +19,7 @@ import {
   nextMail,
   tokenIn
 } from "@reins/testing/identity/Identity"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Either, Redacted, TestClock } from "effect"
 
 const newPassword = "the otter sleeps on its back"
@@ -51,7 +51,7 @@ const resetToken = (email: string) => Effect.map(Effect.zipRight(requestReset(em
 const reset = (token: string, password = newPassword) =>
   Effect.flatMap(PasswordChanges, (changes) => changes.reset({ token, new_password: password }, newClient()))
 
-for (const { name, layer } of databases) {
+for (const { name, layer } of flowDatabases) {
   withLayer(identity(layer))(`PasswordChanges on ${name}`, (it) => {
     it.effect("a change keeps the login it was made by, ends the others and tells how many, and mails the owner", () =>
       Effect.gen(function* () {

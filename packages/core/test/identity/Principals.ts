@@ -1,4 +1,4 @@
-import type { Principal } from "@reins/core/domain/Principal"
+import type { Principal } from "@reins/base/domain/Principal"
 import type { Account } from "@reins/core/identity/Account"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Effect, Redacted } from "effect"

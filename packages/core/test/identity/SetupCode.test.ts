@@ -10,10 +10,10 @@ import {
   nextMail,
   tokenIn
 } from "@reins/testing/identity/Identity"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 
-for (const { name, layer } of databases) {
+for (const { name, layer } of flowDatabases) {
   withLayer(identity(layer))(`the setup code on ${name}`, (it) => {
     it.effect("makes the first account without a mail, however it is typed, and is good for nothing afterwards", () =>
       Effect.gen(function* () {

@@ -1,13 +1,13 @@
 import { assert, layer as withLayer } from "@effect/vitest"
+import { newId, SessionId, TurnId, type WorkspaceId } from "@reins/base/domain/Ids"
+import type { Principal } from "@reins/base/domain/Principal"
 import { Access } from "@reins/core/access/Access"
-import { newId, SessionId, TurnId, type WorkspaceId } from "@reins/core/domain/Ids"
-import type { Principal } from "@reins/core/domain/Principal"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { Members } from "@reins/core/identity/Members"
 import { Workspaces } from "@reins/core/identity/Workspaces"
 import { identity, newAccount, nextMail, tokenIn } from "@reins/testing/identity/Identity"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Redacted, TestClock } from "effect"
 import { principalOf } from "./Principals.js"
 
@@ -31,7 +31,7 @@ const joined = (owner: Person, workspaceId: WorkspaceId, role: "member" | "owner
 const codeOf = <A, E extends { readonly code: string }, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.flip(effect), ({ code }) => code)
 
-for (const { name, layer } of databases) {
+for (const { name, layer } of flowDatabases) {
   withLayer(identity(layer))(`Workspaces on ${name}`, (it) => {
     it.effect("who makes a workspace is its owner, and has it beside the personal one", () =>
       Effect.gen(function* () {

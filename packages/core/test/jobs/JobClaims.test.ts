@@ -1,6 +1,6 @@
 import { assert, layer as suite } from "@effect/vitest"
-import type { JobId } from "@reins/core/domain/Ids"
-import { fromNow, now, toMillis } from "@reins/core/domain/Timestamp"
+import type { JobId } from "@reins/base/domain/Ids"
+import { fromNow, now, toMillis } from "@reins/base/domain/Timestamp"
 import type { Outcome } from "@reins/core/jobs/Claim"
 import { JobClaims } from "@reins/core/jobs/JobClaims"
 import { JobStore } from "@reins/core/jobs/JobStore"

@@ -1,9 +1,9 @@
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { newId, SessionId } from "@reins/base/domain/Ids"
+import { fromNow, now, toMillis } from "@reins/base/domain/Timestamp"
 import * as Core from "@reins/core/Core"
-import { newId, SessionId } from "@reins/core/domain/Ids"
-import { fromNow, now, toMillis } from "@reins/core/domain/Timestamp"
 import * as Embedded from "@reins/core/Embedded"
 import { FollowerStore } from "@reins/core/events/FollowerStore"
 import { PasswordCost } from "@reins/core/identity/Passwords"
@@ -17,6 +17,7 @@ import * as Postgres from "@reins/core/store/Postgres"
 import { followerName } from "@reins/core/webhooks/WebhookStore"
 import { Webhooks } from "@reins/core/webhooks/Webhooks"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
+import { aWhile } from "@reins/testing/process/Waiting"
 import { migratedPostgresDatabase } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Layer, Logger, LogLevel, type Redacted } from "effect"
 import { temporaryDirectory } from "../execution/Agent.js"
@@ -74,12 +75,16 @@ describe("machines whose clocks differ, on PostgreSQL", () => {
         const short = newKind()
         yield* right.work([long])
         const living = yield* right.run(enqueue(long.kind))
-        yield* Effect.repeat(right.run(stateOf(living.job_id)), { until: (state) => state === "running" })
+        yield* Effect.repeat(Effect.zipRight(aWhile, right.run(stateOf(living.job_id))), {
+          until: (state) => state === "running"
+        })
 
         // A worker ends lost attempts before it begins others, so the end of this job proves that it has looked.
         yield* wrong.work([long, short])
         const after = yield* wrong.run(enqueue(short.kind))
-        yield* Effect.repeat(wrong.run(stateOf(after.job_id)), { until: (state) => state === "succeeded" })
+        yield* Effect.repeat(Effect.zipRight(aWhile, wrong.run(stateOf(after.job_id))), {
+          until: (state) => state === "succeeded"
+        })
         assert.deepStrictEqual(yield* wrong.run(Effect.flatMap(JobClaims, (jobs) => jobs.listLost(boots))), [])
         assert.strictEqual(yield* right.run(stateOf(living.job_id)), "running")
 
@@ -98,7 +103,9 @@ describe("machines whose clocks differ, on PostgreSQL", () => {
         assert.deepStrictEqual(renewed, { held: true, cancelRequested: false })
 
         yield* Deferred.succeed(end, undefined)
-        yield* Effect.repeat(right.run(stateOf(living.job_id)), { until: (state) => state === "succeeded" })
+        yield* Effect.repeat(Effect.zipRight(aWhile, right.run(stateOf(living.job_id))), {
+          until: (state) => state === "succeeded"
+        })
         const attempts = yield* right.run(
           Effect.flatMap(Database, ({ all, sql }) =>
             all(sql`select state from attempts where job_id = ${living.job_id}`)

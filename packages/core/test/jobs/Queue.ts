@@ -1,5 +1,5 @@
-import type { JobId, WorkspaceId } from "@reins/core/domain/Ids"
-import type { Principal } from "@reins/core/domain/Principal"
+import type { JobId, WorkspaceId } from "@reins/base/domain/Ids"
+import type { Principal } from "@reins/base/domain/Principal"
 import { Accounts } from "@reins/core/identity/Accounts"
 import type { Claim, Outcome } from "@reins/core/jobs/Claim"
 import type { JobState } from "@reins/core/jobs/Job"

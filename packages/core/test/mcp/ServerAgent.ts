@@ -65,7 +65,7 @@ export const begin = Effect.fnUntraced(function* ({ principal, project, workspac
     records: Effect.map(ledger.list(found.id, { limit: 100 }), ({ items }) => items),
     asked: Effect.repeat(pending, {
       until: (found) => found !== undefined,
-      schedule: Schedule.spaced("5 millis")
+      schedule: Schedule.spaced("25 millis")
     }).pipe(Effect.zipRight(pending)),
     answer: (id: string, answer: string) => interactions.answer(principal, id, { answer })
   }

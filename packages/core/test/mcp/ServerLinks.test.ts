@@ -1,58 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { createMcpHandler, Server } from "@modelcontextprotocol/server"
-import { Boot } from "@reins/core/base/Boot"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
-import { ProjectVersionId } from "@reins/core/domain/Ids"
-import { Executors } from "@reins/core/executor/Executors"
-import { SidePrograms } from "@reins/core/executor/SidePrograms"
 import { blankSecrets } from "@reins/core/mcp/BlankSecrets"
-import type { OpenServer } from "@reins/core/mcp/OpenServer"
-import { serverBounds } from "@reins/core/mcp/ServerClient"
-import { ServerLinks } from "@reins/core/mcp/ServerLinks"
-import { Outbound } from "@reins/core/outbound/Outbound"
-import { WayOut } from "@reins/core/outbound/WayOut"
+import { Outbound } from "@reins/machine/outbound/Outbound"
 import { localServer } from "@reins/testing/connections/LocalServer"
 import { type Manner, mcpServer } from "@reins/testing/mcp/McpServer"
 import { eventually } from "@reins/testing/process/Waiting"
-import { Effect, Fiber, Layer, Redacted } from "effect"
-
-const key = "canary-Zq8rT2vX5nB7/mK1p+"
-
-const outbound = Outbound.layerWith({ allowPrivateHosts: ["127.0.0.1"] })
-const bounds = { ...serverBounds, connectMs: 3000, callMs: 1500 }
-/** No server here is a program. */
-const programs = SidePrograms.layer.pipe(
-  Layer.provide(
-    Layer.mergeAll(
-      Executors.layerOf([]),
-      CoreConfig.layer({ dataDir: "/nowhere" }),
-      Boot.layerSingle,
-      WayOut.layerWith({ allowPrivateHosts: [] })
-    )
-  )
-)
-const links = (guard = outbound) =>
-  Effect.provide(ServerLinks, Layer.provide(ServerLinks.layerWith(bounds), Layer.merge(guard, programs)))
-
-const openOf = (url: string): OpenServer => ({
-  versionId: ProjectVersionId.make("pver_01k0000000000000000000000a"),
-  environment: {},
-  tokens: undefined,
-  server: { name: "lab", url, allow: ["get_issue"] },
-  headers: { Authorization: Redacted.make(`Bearer ${key}`) },
-  blank: blankSecrets([Redacted.make(key)])
-})
-
-/** Calls a tool of a server and gives what a model would be told. */
-const callOf = (url: string, guard = outbound) =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const link = yield* (yield* links(guard)).connect(openOf(url))
-      const [tool] = yield* link.list
-      if (tool === undefined) return yield* Effect.dieMessage("there is no tool")
-      return { answer: yield* link.call(tool, { number: 7 }), link, tool }
-    })
-  )
+import { Effect, Fiber, Redacted } from "effect"
+import { callOf, key, links, openOf } from "./Links.js"
 
 describe("a server of tools", () => {
   it.scopedLive("of 2025 is asked in a session, which ends with the link, and none of its words hold the key", () =>
@@ -155,7 +109,9 @@ describe("a server of tools", () => {
       const forms = [odd, JSON.stringify(odd).slice(1, -1), encodeURIComponent(odd), blob]
       const encoded = [Buffer.from(odd).toString("base64"), Buffer.from(odd).toString("hex")]
       const link = yield* (yield* links()).connect(open)
-      const [tool] = yield* link.list
+      const {
+        tools: [tool]
+      } = yield* link.list
       if (tool === undefined) return yield* Effect.dieMessage("there is no tool")
       for (const result of blocks) {
         server.result = result

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { ConnectionId } from "@reins/base/domain/Ids"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { AccessTokens } from "@reins/core/connections/AccessTokens"
 import { Connections } from "@reins/core/connections/Connections"
-import type { ConnectionId } from "@reins/core/domain/Ids"
-import { ReinsError } from "@reins/core/domain/ReinsError"
-import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { Workspaces } from "@reins/core/identity/Workspaces"
 import { ServerChecks } from "@reins/core/mcp/ServerChecks"
 import type { ProjectServer } from "@reins/core/projects/ProjectServer"
@@ -12,7 +12,7 @@ import { Database } from "@reins/core/store/Database"
 import { type AuthorizationServer, authorizationServer } from "@reins/testing/mcp/AuthorizationServer"
 import { type McpServer, mcpServer } from "@reins/testing/mcp/McpServer"
 import { services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Context, Effect, Fiber, Layer, Redacted } from "effect"
 import { connect, validated } from "../connections/ValidatedGateway.js"
 import { begin, key, newsOf, project } from "./ServerAgent.js"
@@ -50,7 +50,7 @@ const stateOf = (given: Effect.Effect.Success<ReturnType<typeof project>>) =>
     return servers[0] ?? (yield* Effect.dieMessage("there is no server"))
   })
 
-for (const { layer: database, name } of databases) {
+for (const { layer: database, name } of flowDatabases) {
   describe(`servers with OAuth on ${name}`, () => {
     const withServices = Effect.provide(services(database, { allowPrivateHosts: ["127.0.0.1"] }))
 

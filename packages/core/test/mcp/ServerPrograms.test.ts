@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
 import { ServerChecks } from "@reins/core/mcp/ServerChecks"
 import { ProjectSecrets } from "@reins/core/projects/ProjectSecrets"
 import type { ProjectServer } from "@reins/core/projects/ProjectServer"
@@ -10,7 +10,7 @@ import { localServer } from "@reins/testing/connections/LocalServer"
 import { sandboxed } from "@reins/testing/executor/Sandbox"
 import { stdioServer, stdioServerOf } from "@reins/testing/mcp/StdioServer"
 import { services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Fiber, Redacted, Schedule } from "effect"
 import { begin, key, look, newsOf, project } from "./ServerAgent.js"
 
@@ -41,7 +41,7 @@ const homesOf = (dataDir: string): ReadonlyArray<string> =>
     ? readdirSync(join(dataDir, "programs")).flatMap((boot) => readdirSync(join(dataDir, "programs", boot)))
     : []
 
-for (const { layer: database, name } of databases) {
+for (const { layer: database, name } of flowDatabases) {
   describe(`programs of the servers of projects on ${name}`, () => {
     const withServices = Effect.provide(
       services(database, { allowPrivateHosts: ["127.0.0.1"], executors: ["bubblewrap", "local"] })
@@ -117,6 +117,21 @@ for (const { layer: database, name } of databases) {
       }).pipe(withServices)
     )
 
+    sandboxed("a call ends when its program dies, also when a check has started the program", () =>
+      Effect.gen(function* () {
+        const given = yield* project(program())
+        const check = (yield* ServerChecks).check(given.principal, given.project.id, {})
+        // A check is a command, which runs where interruption is off.
+        assert.strictEqual((yield* Effect.uninterruptible(check)).servers[0]?.state, "reached")
+        const agent = yield* begin(given)
+        for (const _ of [1, 2]) {
+          const died = yield* agent.call("die")
+          assert.include(died.text, "has ended with exit code 3")
+          assert.strictEqual((yield* agent.records).at(-1)?.state, "outcome_unknown")
+        }
+      }).pipe(withServices)
+    )
+
     sandboxed("an answer of 5 MB is refused, and a call that is withdrawn leaves the program", () =>
       Effect.gen(function* () {
         const agent = yield* begin(yield* project(program()))
@@ -124,7 +139,7 @@ for (const { layer: database, name } of databases) {
         const hanging = yield* Effect.fork(agent.call("hang"))
         yield* Effect.repeat(agent.records, {
           until: (calls) => calls.some(({ state, tool }) => tool === "hang" && state === "running"),
-          schedule: Schedule.spaced("5 millis")
+          schedule: Schedule.spaced("25 millis")
         })
         yield* Fiber.interrupt(hanging)
         assert.strictEqual(countIn((yield* agent.call("get_issue", {})).text), 2)

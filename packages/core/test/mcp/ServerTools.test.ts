@@ -1,9 +1,11 @@
+import http from "node:http"
 import { assert, describe, it } from "@effect/vitest"
-import { ReinsError } from "@reins/core/domain/ReinsError"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { ServerChecks } from "@reins/core/mcp/ServerChecks"
 import type { ProjectServer } from "@reins/core/projects/ProjectServer"
 import { Projects } from "@reins/core/projects/Projects"
 import { InteractionStore } from "@reins/core/sessions/questions/InteractionStore"
+import { onLoopback } from "@reins/testing/connections/Loopback"
 import { type McpServer, mcpServer } from "@reins/testing/mcp/McpServer"
 import { services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
@@ -18,6 +20,23 @@ const serverOf = ({ url }: McpServer, more: Partial<ProjectServer> = {}): Projec
   permissions: { add_comment: "ask" },
   ...more
 })
+
+/** Lets a server be reached by a port on which nobody has listened. */
+const comesUp = (port: number, { port: behind }: McpServer) =>
+  Effect.acquireRelease(
+    Effect.async<http.Server>((resume) => {
+      const proxy = http.createServer((request, response) => {
+        const { headers, method, url } = request
+        const passed = http.request({ host: "127.0.0.1", port: behind, headers, method, path: url }, (answer) => {
+          response.writeHead(answer.statusCode ?? 502, answer.headers)
+          answer.pipe(response)
+        })
+        request.pipe(passed)
+      })
+      proxy.listen(port, "127.0.0.1", () => resume(Effect.succeed(proxy)))
+    }),
+    (proxy) => Effect.sync(() => proxy.close())
+  )
 
 for (const { layer: database, name } of databases) {
   describe(`tools of the servers of projects on ${name}`, () => {
@@ -80,7 +99,7 @@ for (const { layer: database, name } of databases) {
         const state = Effect.map((yield* InteractionStore).find(question?.id ?? ""), (found) => found?.state)
         yield* Effect.repeat(state, {
           until: (found) => found === "cancelled",
-          schedule: Schedule.spaced("5 millis")
+          schedule: Schedule.spaced("25 millis")
         })
         assert.lengthOf(server.calls, 0)
       }).pipe(withServices)
@@ -117,6 +136,107 @@ for (const { layer: database, name } of databases) {
         assert.isFalse((yield* next.call("get_issue", { number: 8 })).is_error)
         // The session of the first version keeps the pins of that version.
         assert.isTrue((yield* agent.call("get_issue", { number: 9 })).is_error)
+      }).pipe(withServices)
+    )
+
+    it.scopedLive("a tool that has changed a moment ago is not offered", () =>
+      Effect.gen(function* () {
+        const server = yield* mcpServer(key)
+        const agent = yield* begin(yield* project(serverOf(server)))
+        assert.deepStrictEqual((yield* agent.offered)?.at(-1), "lab get_issue add_comment")
+        server.manner = "changed"
+        assert.deepStrictEqual((yield* agent.offered)?.at(-1), "lab add_comment")
+        server.manner = "good"
+        assert.deepStrictEqual((yield* agent.offered)?.at(-1), "lab get_issue add_comment")
+      }).pipe(withServices)
+    )
+
+    it.scopedLive("a server that comes up a moment after the turn has begun is found", () =>
+      Effect.gen(function* () {
+        const server = yield* mcpServer(key)
+        const port = yield* Effect.scoped(onLoopback(() => http.createServer()))
+        // Nobody listens there until the first look has failed.
+        const late = { ...serverOf(server), url: `http://127.0.0.1:${port}/mcp` }
+        const given = yield* project(late)
+        const agent = yield* begin(given)
+        const offered = yield* Effect.fork(agent.offered)
+        yield* comesUp(port, server)
+        assert.deepStrictEqual((yield* Fiber.join(offered))?.at(-1), "lab get_issue add_comment")
+      }).pipe(withServices)
+    )
+
+    it.scopedLive(
+      "names that gateways do not take are offered as others, and called and recorded as the server's own",
+      () =>
+        Effect.gen(function* () {
+          const server = yield* mcpServer(key)
+          const names = ["calendar.listEvents", "calendar_listEvents", "a/b:c", "constructor", "x".repeat(128)]
+          const inputSchema = { type: "object" }
+          server.list = { tools: names.map((name) => ({ name, description: "x", inputSchema })) }
+          server.isLenient = true
+          const agent = yield* begin(yield* project(serverOf(server, { allow: names, permissions: {} })))
+          const offered = (yield* agent.offer)?.servers.at(-1)?.tools.map((tool) => tool.name) ?? []
+          assert.lengthOf(offered, names.length)
+          for (const name of offered) assert.match(name, /^[A-Za-z0-9_-]{1,40}$/)
+          for (const name of offered) assert.isFalse((yield* agent.call(name)).is_error, name)
+          assert.deepStrictEqual(
+            server.calls.map(({ tool }) => tool),
+            names
+          )
+          assert.sameMembers(
+            (yield* agent.records).map(({ tool }) => tool),
+            names
+          )
+        }).pipe(withServices)
+    )
+
+    it.scopedLive("a schema that gateways refuse is offered as a wider one, and pinned as the server has it", () =>
+      Effect.gen(function* () {
+        const server = yield* mcpServer(key)
+        const inputSchema = {
+          type: "object",
+          properties: { number: { type: "integer" }, labels: { type: "array" } },
+          anyOf: [{ required: ["number"] }, { required: ["labels"] }]
+        }
+        server.list = { tools: [{ name: "get_issue", description: "Gets.", inputSchema }] }
+        const given = yield* project(serverOf(server, { allow: ["get_issue"], permissions: {} }))
+        const agent = yield* begin(given)
+        assert.deepStrictEqual((yield* agent.offer)?.servers.at(-1)?.tools[0]?.input_schema, {
+          type: "object",
+          properties: { number: { type: "integer" }, labels: { type: "array", items: {} } }
+        })
+        server.list = {
+          tools: [{ name: "get_issue", description: "Gets.", inputSchema: { ...inputSchema, anyOf: [] } }]
+        }
+        const [checked] = (yield* (yield* ServerChecks).check(given.principal, given.project.id, {})).servers
+        assert.strictEqual(checked?.tools[0]?.standing, "changed")
+      }).pipe(withServices)
+    )
+
+    it.scopedLive("a check names the field of a tool that cannot be offered, and what a server is that answers", () =>
+      Effect.gen(function* () {
+        const server = yield* mcpServer(key)
+        server.list = { tools: [{ name: "get_issue", description: 7 }, null, { name: "other" }] }
+        const given = yield* project(serverOf(server))
+        const checked = Effect.map(
+          Effect.flatMap(ServerChecks, (checks) =>
+            Effect.uninterruptible(checks.check(given.principal, given.project.id, {}))
+          ),
+          ({ servers }) => servers[0]
+        )
+        const found = yield* checked
+        assert.deepStrictEqual([found?.state, found?.listed], ["reached", 3])
+        assert.deepStrictEqual(
+          found?.tools.map(({ standing }) => standing),
+          ["refused", "missing"]
+        )
+        assert.include(found?.tools[0]?.reason ?? "", '"description"')
+        assert.isNull(found?.tools[1]?.reason)
+        server.list = { tools: null }
+        const unusable = yield* checked
+        assert.deepStrictEqual([unusable?.state, unusable?.tools[0]?.standing], ["unusable", "missing"])
+        assert.include(unusable?.problem ?? "", '"tools"')
+        yield* given.putKey
       }).pipe(withServices)
     )
 

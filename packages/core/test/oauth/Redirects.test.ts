@@ -15,6 +15,8 @@ const address = fc
       "javascript:",
       "data:",
       "cursor:",
+      "claude://",
+      "mailto:/",
       "com.app:",
       "HTTPS://"
     ),
@@ -35,13 +37,49 @@ describe("the address of an app", () => {
         if (!isAppRedirect(text)) return
         const { hash, hostname, password, protocol, username } = new URL(text)
         assert.deepStrictEqual([hash, username, password], ["", "", ""])
-        assert.notInclude(["javascript:", "data:", "blob:", "file:"], protocol)
+        assert.notInclude(["javascript:", "data:", "blob:", "file:", "mailto:"], protocol)
         if (protocol === "http:") assert.include(loopback, hostname)
         // The host stands in the text as it is opened.
         if (/^https?:$/.test(protocol)) assert.isTrue(text.startsWith(`${protocol}//${hostname}`), text)
       }),
       { numRuns: 5000 }
     )
+  })
+
+  it("is of any app, and of nothing that browsers and systems read by themselves", () => {
+    const apps = [
+      "claude://claude.ai/mcp-auth-callback/sdk",
+      "warp://mcp/oauth2callback",
+      "raycast://oauth?package_name=reins",
+      "mcpjam://oauth/callback",
+      "cursor://anysphere.cursor-mcp/oauth/callback",
+      "vscode-insiders://saoudrizwan.claude-dev/mcp-auth/callback",
+      "obsidian:/callback",
+      "com.example.app:/oauth",
+      "com.example.app:oauth",
+      "io.github.me.app://cb"
+    ]
+    for (const one of apps) assert.isTrue(isAppRedirect(one), one)
+    const others =
+      "javascript data vbscript livescript file filesystem blob about view-source chrome chrome-extension moz-extension edge " +
+      "microsoft-edge opera brave ws wss ftp http mailto tel sms facetime ms-settings ms-word search-ms shell intent " +
+      "android-app x-apple.systempreferences com.apple.prefs prefs shortcuts applescript itms-apps ssh smb nfs ldap telnet " +
+      "vnc urn cid jar resource web+app market"
+    for (const scheme of others.split(" "))
+      for (const rest of [":x", ":/x", "://a.example/x", "://%0aalert(1)"])
+        assert.isFalse(isAppRedirect(scheme + rest), scheme + rest)
+    for (const one of [
+      "app:cb",
+      "x",
+      "Claude://x",
+      "claude://u:p@x/",
+      "claude://x#y",
+      "claude:x",
+      "claude://\u0430",
+      "1a://x",
+      "a b://x"
+    ])
+      assert.isFalse(isAppRedirect(one), one)
   })
 
   it("fits itself alone, but for the port of a program", () => {

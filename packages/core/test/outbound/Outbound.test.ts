@@ -1,9 +1,9 @@
 import type { ServerResponse } from "node:http"
 import type { LookupFunction } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { allowedBy, isAllowedHost, isPublic } from "@reins/core/outbound/Address"
-import type { GuardOptions } from "@reins/core/outbound/Dial"
-import { Outbound, type OutboundLimits, type OutboundRequest } from "@reins/core/outbound/Outbound"
+import { allowedBy, isAllowedHost, isPublic } from "@reins/machine/outbound/Address"
+import type { GuardOptions } from "@reins/machine/outbound/Dial"
+import { Outbound, type OutboundLimits, type OutboundRequest } from "@reins/machine/outbound/Outbound"
 import { localServer } from "@reins/testing/connections/LocalServer"
 import { Effect, Fiber, FastCheck as fc } from "effect"
 

@@ -1,5 +1,5 @@
 import { connect, type Socket } from "node:net"
-import type { Passage } from "@reins/core/outbound/WayOut"
+import type { Passage } from "@reins/machine/outbound/WayOut"
 import { Effect, Redacted, type Scope } from "effect"
 
 /** The header by which a client shows the name and the password of a proxy's URL. */

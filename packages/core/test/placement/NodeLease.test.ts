@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
-import { release } from "@reins/core/base/Release"
-import { newId, SessionId } from "@reins/core/domain/Ids"
+import { release } from "@reins/base/base/Release"
+import { newId, SessionId } from "@reins/base/domain/Ids"
 import * as ClusterPlacements from "@reins/core/placement/cluster/ClusterPlacements"
 import { isHolder, make } from "@reins/core/placement/cluster/NodeLease"
 import { Tenure } from "@reins/core/placement/cluster/Tenure"

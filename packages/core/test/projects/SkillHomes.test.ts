@@ -2,17 +2,18 @@ import { hash } from "node:crypto"
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { join, relative } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { canonicalJson } from "@reins/core/base/CanonicalJson"
-import { sessionPaths } from "@reins/core/bench/SessionPaths"
+import { canonicalJson } from "@reins/base/base/CanonicalJson"
+import type { WorkspaceId } from "@reins/base/domain/Ids"
+import type { Principal } from "@reins/base/domain/Principal"
 import { Changesets } from "@reins/core/changes/Changesets"
-import type { WorkspaceId } from "@reins/core/domain/Ids"
-import type { Principal } from "@reins/core/domain/Principal"
 import { Exports } from "@reins/core/exports/Exports"
 import { Projects } from "@reins/core/projects/Projects"
 import { Skills } from "@reins/core/projects/skills/Skills"
 import { Sessions } from "@reins/core/sessions/Sessions"
+import { sessionPaths } from "@reins/machine/bench/SessionPaths"
 import { guidedAgents } from "@reins/testing/harness/SmallAgent"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
+import { variants } from "@reins/testing/Variants"
 import { skilledChangesets } from "@reins/testing/Volume"
 import { Chunk, Effect, Stream } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
@@ -81,7 +82,12 @@ describe("a skill in the homes of agents", () => {
     ])
   })
 
-  for (const { guidance, provider_id } of guided)
+  /** One agent for each place: two folders of skills, and the instructions. */
+  const first = guided.filter(
+    ({ guidance }, index) => guided.findIndex((other) => other.guidance.skills === guidance.skills) === index
+  )
+
+  const reachesHome = ({ guidance, provider_id }: Required<Guided>) =>
     it.scopedLive(
       `has the digest that the version pins in the home of ${provider_id}, or is a part of its instructions`,
       () =>
@@ -103,7 +109,12 @@ describe("a skill in the homes of agents", () => {
         )
     )
 
-  for (const { layer, name } of databases)
+  for (const each of guided.filter((agent) => first.includes(agent))) reachesHome(each)
+  variants(() => {
+    for (const each of guided.filter((agent) => !first.includes(agent))) reachesHome(each)
+  })
+
+  for (const { layer, name } of flowDatabases)
     it.scopedLive(
       `is in no diff of ${skilledChangesets} changesets and in no export, on ${name}`,
       () =>

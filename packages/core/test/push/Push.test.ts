@@ -1,8 +1,7 @@
 import { assert, describe, layer as layerOf } from "@effect/vitest"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
-import type { SessionId } from "@reins/core/domain/Ids"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import type { SessionId } from "@reins/base/domain/Ids"
 import * as Follower from "@reins/core/events/Follower"
-import { Outbound } from "@reins/core/outbound/Outbound"
 import { notifier } from "@reins/core/push/Notifier"
 import { PushStore } from "@reins/core/push/PushStore"
 import { maxSubscriptions, PushSubscriptions } from "@reins/core/push/PushSubscriptions"
@@ -10,6 +9,7 @@ import { newPushKey, vapidKeysOf } from "@reins/core/push/VapidKeys"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
+import { Outbound } from "@reins/machine/outbound/Outbound"
 import { everythingStored } from "@reins/testing/identity/Identity"
 import { claimsIn, newBrowser, newPushService } from "@reins/testing/push/PushService"
 import { databases } from "@reins/testing/store/Databases"
@@ -45,10 +45,11 @@ const newSubscriber = Effect.gen(function* () {
 /** Commits an event of a turn. Nobody here reads its turn. */
 const happen = (
   sessionId: SessionId,
-  type: "turn.action_required" | "turn.failed" | "turn.succeeded" | "turn.started"
+  type: "turn.action_required" | "turn.failed" | "turn.succeeded" | "turn.started",
+  payload: object = {}
 ) =>
   Effect.flatMap(Journal, (journal) =>
-    journal.commit(journal.append(sessionId, { kind: "system", id: "test" }, [{ type, payload: {} as never }]))
+    journal.commit(journal.append(sessionId, { kind: "system", id: "test" }, [{ type, payload: payload as never }]))
   )
 
 for (const { layer, name } of databases) {
@@ -63,13 +64,17 @@ for (const { layer, name } of databases) {
           const made = yield* subscribe()
           assert.deepInclude(made, { host: new URL(endpoint).host })
           yield* happen(sessionId, "turn.started")
-          yield* happen(sessionId, "turn.action_required")
+          const interaction = { kind: "approval", title: "export KEY=secret-of-the-agent" }
+          yield* happen(sessionId, "turn.action_required", { interaction })
           yield* service.until(1)
-          yield* happen(sessionId, "turn.succeeded")
+          yield* happen(sessionId, "turn.action_required")
           yield* service.until(2)
+          yield* happen(sessionId, "turn.succeeded")
+          yield* service.until(3)
           const read = service.arrived.map(({ body }) => browser.read(body))
           const of = { title: "Count the items", session_id: sessionId }
           assert.deepStrictEqual(read, [
+            { ...of, body: "Asks for your approval. Open it to see what for." },
             { ...of, body: "Needs your answer." },
             { ...of, body: "The turn has ended." }
           ])
@@ -87,9 +92,9 @@ for (const { layer, name } of databases) {
         }).pipe(Effect.provide(telling))
       )
 
-      it.scoped("a browser that its push service no longer knows is forgotten", () =>
+      it.scoped("a browser that its push service no longer knows, or whose key it refuses, is forgotten", () =>
         Effect.gen(function* () {
-          for (const status of [404, 410]) {
+          for (const status of [404, 410, 400, 401, 403]) {
             const { list, service, sessionId, subscribe } = yield* newSubscriber
             service.answer.status = status
             const { id } = yield* subscribe()
@@ -99,6 +104,20 @@ for (const { layer, name } of databases) {
             const db = yield* Database
             assert.deepStrictEqual(yield* db.all(db.sql`select key from followers where key = ${id}`), [])
           }
+        }).pipe(Effect.provide(telling))
+      )
+
+      it.scoped("a notice that a push service finds too large is dropped, and the browser is told of the next", () =>
+        Effect.gen(function* () {
+          const { list, service, sessionId, subscribe } = yield* newSubscriber
+          service.answer.status = 413
+          yield* subscribe()
+          yield* happen(sessionId, "turn.failed")
+          yield* service.until(1)
+          service.answer.status = 201
+          yield* happen(sessionId, "turn.succeeded")
+          yield* service.until(2)
+          assert.lengthOf(yield* list, 1)
         }).pipe(Effect.provide(telling))
       )
 

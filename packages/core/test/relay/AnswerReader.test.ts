@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { AnswerReader } from "@reins/core/relay/gateway/AnswerReader"
-import { JsonScan } from "@reins/core/relay/gateway/JsonScan"
-import type { CallProtocol, CallUsage } from "@reins/core/relay/gateway/ModelCall"
+import { AnswerReader } from "@reins/machine/relay/gateway/AnswerReader"
+import { JsonScan } from "@reins/machine/relay/gateway/JsonScan"
+import type { CallProtocol, CallUsage } from "@reins/machine/relay/gateway/ModelCall"
 import * as fc from "fast-check"
 
 /** The same bytes in pieces that end anywhere. */
@@ -202,7 +202,7 @@ it("an error within an answer is told with the status that it stands for", () =>
     for (const bytes of [Buffer.from(JSON.stringify(document)), sse([document], "\n")]) {
       if (Array.isArray(document) && bytes.toString().startsWith("event")) continue
       const reader = read(protocol, [bytes])
-      assert.deepStrictEqual(reader.error, { status, words: said }, JSON.stringify(document))
+      assert.deepStrictEqual([reader.error?.status, reader.error?.words], [status, said], JSON.stringify(document))
       assert.isFalse(reader.isEnded)
     }
   }
@@ -234,8 +234,9 @@ describe("a scan of JSON", () => {
         const expected = (at: unknown) => (at === null ? undefined : at)
         assert.deepStrictEqual(scan.found.get("a"), expected(parsed.a))
         assert.deepStrictEqual(scan.found.get("b/c"), expected(parsed.b?.c))
-        assert.strictEqual(scan.found.has("list/*"), (parsed.list?.length ?? 0) > 0)
-        assert.strictEqual(scan.found.has("b"), "b" in parsed)
+        const isNested = (at: unknown) => typeof at === "object" && at !== null
+        assert.strictEqual(scan.found.has("list/*"), (parsed.list ?? []).some(isNested))
+        assert.strictEqual(scan.found.has("b"), isNested(parsed.b))
         const last = (parsed.d ?? [])
           .map((each: { e?: unknown }) => expected(each.e))
           .filter((e: unknown) => e !== undefined)
@@ -276,4 +277,86 @@ describe("a scan of JSON", () => {
     )
     assert.isTrue(scan.isWhole)
   })
+})
+
+type Ends = readonly [whole: unknown, events: ReadonlyArray<unknown>]
+
+/** An answer of each protocol that ends with a word, whole and as events. */
+const endingWith: Readonly<Record<CallProtocol, (word: string) => Ends>> = {
+  openai_chat: (word) => [
+    { choices: [{ message: { content: "Half of", refusal: null }, finish_reason: word }] },
+    [
+      { choices: [{ delta: { content: "Half of" }, finish_reason: null }] },
+      { choices: [{ delta: {}, finish_reason: word }] },
+      { choices: [] },
+      "[DONE]"
+    ]
+  ],
+  openai_responses: (word) => [
+    { object: "response", status: "incomplete", incomplete_details: { reason: word }, output: [] },
+    [
+      { type: "response.created", response: { status: "in_progress", incomplete_details: null } },
+      { type: "response.incomplete", response: { status: "incomplete", incomplete_details: { reason: word } } }
+    ]
+  ],
+  anthropic_messages: (word) => [
+    { type: "message", content: [], stop_reason: word },
+    [
+      { type: "message_start", message: { stop_reason: null } },
+      { type: "message_delta", delta: { stop_reason: word }, usage: { output_tokens: 3 } },
+      { type: "message_stop" }
+    ]
+  ],
+  gemini: (word) => [
+    { candidates: [{ finishReason: word }] },
+    [{ candidates: [{ content: {} }] }, { candidates: [{ finishReason: word }] }]
+  ]
+}
+
+const lacks: Readonly<Record<"cut" | "withheld" | "null", Partial<Record<CallProtocol, ReadonlyArray<string>>>>> = {
+  cut: {
+    openai_chat: ["length", "max_tokens", "model_length", "LENGTH"],
+    openai_responses: ["max_output_tokens", "a reason of tomorrow"],
+    anthropic_messages: ["max_tokens", "model_context_window_exceeded"],
+    gemini: ["MAX_TOKENS"]
+  },
+  withheld: {
+    openai_chat: ["content_filter", "sensitive", "guardrail_intervened"],
+    openai_responses: ["content_filter"],
+    anthropic_messages: ["refusal"],
+    gemini: ["SAFETY", "RECITATION", "PROHIBITED_CONTENT"]
+  },
+  null: {
+    openai_chat: ["stop", "tool_calls", "function_call", "a word of tomorrow"],
+    anthropic_messages: ["end_turn", "tool_use", "stop_sequence", "pause_turn"],
+    gemini: ["STOP"]
+  }
+}
+
+for (const [lack, words] of Object.entries(lacks))
+  for (const protocol of Object.keys(endingWith).filter((each): each is CallProtocol => each in words))
+    it(`${protocol}: ${words[protocol]?.join(", ")} say that the answer is ${lack === "null" ? "whole" : lack}`, () => {
+      for (const word of words[protocol] ?? []) {
+        const [whole, events] = endingWith[protocol](word)
+        for (const bytes of [Buffer.from(JSON.stringify(whole)), sse(events, "\n"), sse(events, "\r\n")]) {
+          const reader = read(protocol, cut(bytes, [7, 31, 64]))
+          assert.deepStrictEqual(
+            [reader.lack, reader.isEnded, reader.error],
+            [lack === "null" ? null : lack, true, undefined],
+            word
+          )
+        }
+      }
+    })
+
+it("a model that refuses in words of their own field has withheld its answer, and an empty field says nothing", () => {
+  const chat = (refusal: unknown) =>
+    read("openai_chat", [sse([{ choices: [{ delta: { refusal }, finish_reason: "stop" }] }, "[DONE]"], "\n")])
+  assert.strictEqual(chat("I cannot help with that.").lack, "withheld")
+  for (const empty of [null, "", 0, {}]) assert.isNull(chat(empty).lack)
+  const events = [
+    { type: "response.refusal.done", refusal: "No." },
+    { type: "response.completed", response: {} }
+  ]
+  assert.strictEqual(read("openai_responses", [sse(events, "\n")]).lack, "withheld")
 })

@@ -2,7 +2,7 @@ import type http from "node:http"
 import type { IncomingHttpHeaders } from "node:http"
 import { gzipSync } from "node:zlib"
 import { assert, it } from "@effect/vitest"
-import { CredentialProxy } from "@reins/core/relay/gateway/CredentialProxy"
+import { CredentialProxy } from "@reins/machine/relay/gateway/CredentialProxy"
 import { Deferred, Effect, Exit, Redacted, Scope } from "effect"
 import { ask, bearer, errorOf, gatewayOf, key, lend, lentTo, services } from "./Loans.js"
 

@@ -1,10 +1,10 @@
 import http from "node:http"
 import net from "node:net"
 import { assert, it } from "@effect/vitest"
-import { Manifests } from "@reins/core/harness/Manifests"
-import { Outbound } from "@reins/core/outbound/Outbound"
-import { CredentialProxy } from "@reins/core/relay/gateway/CredentialProxy"
-import { type Loan, type LoanKind, Loans } from "@reins/core/relay/Loans"
+import { Manifests } from "@reins/machine/harness/Manifests"
+import { Outbound } from "@reins/machine/outbound/Outbound"
+import { CredentialProxy } from "@reins/machine/relay/gateway/CredentialProxy"
+import { type Loan, type LoanKind, Loans } from "@reins/machine/relay/Loans"
 import { eventually } from "@reins/testing/process/Waiting"
 import { Effect, Exit, Layer, Redacted, Scope } from "effect"
 import { type Answer, ask, bearer, errorOf, gatewayOf, lentTo } from "./Loans.js"
@@ -129,35 +129,94 @@ it.scopedLive("a kind may answer between turns itself, to the right token only",
   }).pipe(Effect.provide(services))
 )
 
-it.scopedLive(
-  "64 calls are held at once, and the end of the turn breaks them all off once their kind has heard of it",
-  () =>
-    Effect.gen(function* () {
-      const told: Array<string> = []
-      const own = yield* lend(echo(told))
-      const turn = yield* Scope.make()
-      yield* Scope.extend(own.open, turn)
-      let heard = 0
-      let lost = 0
-      const calls = Array.from({ length: 64 }, () =>
-        http
-          .get(`${urlOf(own)}/stream`, { headers: bearer(tokenOf(own)), agent: false }, (answer) => {
-            answer.once("data", () => heard++).once("error", () => lost++)
-          })
-          .on("error", () => undefined)
-      )
-      yield* Effect.addFinalizer(() =>
-        Effect.sync(() => {
-          for (const call of calls) call.destroy()
-        })
-      )
-      yield* until("every call has the beginning of its answer", () => heard === 64)
-      assert.strictEqual(told.filter((each) => each === "open").length, 64)
-      yield* Scope.close(turn, Exit.void)
-      yield* until("every call is broken off", () => lost === 64)
-      assert.deepStrictEqual(told.slice(64), ["closing", ...Array.from({ length: 64 }, () => "broken off")])
-    }).pipe(Effect.provide(services))
+it.scopedLive("64 calls are answered at once, and the end of the turn breaks off also those that wait", () =>
+  Effect.gen(function* () {
+    const told: Array<string> = []
+    const own = yield* lend(echo(told))
+    const turn = yield* Scope.make()
+    yield* Scope.extend(own.open, turn)
+    const streams = yield* streamsOf(own, 70)
+    const other = Effect.map(ask(urlOf(own), { headers: bearer("x") }), ({ status }) => status)
+    yield* until("64 have the beginning of their answers", () => streams.heard.size === 64)
+    assert.strictEqual(yield* other, 401, "a stranger is answered meanwhile")
+    for (const each of [...streams.heard].slice(0, 3)) streams.calls[each]?.destroy()
+    yield* until("three of those that waited are answered", () => streams.heard.size === 67)
+    streams.calls.at(-1)?.destroy()
+    yield* Scope.close(turn, Exit.void)
+    yield* until("every call is broken off", () => streams.lost.size === 70)
+    assert.strictEqual(told.filter((each) => each === "open").length, 67)
+    assert.strictEqual(told.indexOf("closing"), 67 + 3)
+  }).pipe(Effect.provide(services))
 )
+
+/** Calls of a loan that never end, with the numbers of those whose answer has begun, and of those that have ended. */
+const streamsOf = (loan: Loan, count: number) =>
+  Effect.gen(function* () {
+    const [heard, lost] = [new Set<number>(), new Set<number>()]
+    const calls = Array.from({ length: count }, (_, at) =>
+      http
+        .get(`${urlOf(loan)}/stream`, { headers: bearer(tokenOf(loan)), agent: false }, (answer) => {
+          answer.once("data", () => heard.add(at)).on("error", () => undefined)
+        })
+        .on("error", () => undefined)
+        .once("close", () => lost.add(at))
+    )
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        for (const call of calls) call.destroy()
+      })
+    )
+    return { calls, heard, lost }
+  })
+
+/** Opens connections to the port of a loan and writes the beginning of something. */
+const beginnings = ({ port }: Loan, count: number, text: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() =>
+      Array.from({ length: count }, () => {
+        const socket = net.connect(port, "127.0.0.1", () => socket.write(text))
+        return socket.on("error", () => undefined).resume()
+      })
+    ),
+    (sockets) =>
+      Effect.sync(() => {
+        for (const socket of sockets) socket.destroy()
+      })
+  )
+
+const quick = Loans.layerWith({ headers: 1000, rest: 100 })
+
+it.scopedLive("connections without a token make room for new ones, and end when their headers do not come", () =>
+  Effect.gen(function* () {
+    const own = yield* lend(echo())
+    yield* own.open
+    const beginning = `POST ${own.path} HTTP/1.1\r\nhost: a\r\n`
+    const idle = yield* beginnings(own, 300, beginning)
+    yield* until("the oldest ones are ended", () => idle.filter((each) => each.closed).length >= 300 - 256)
+    assert.strictEqual((yield* ask(urlOf(own), { headers: bearer(tokenOf(own)) })).status, 200)
+    yield* until("all are ended", () => idle.every((each) => each.closed))
+  }).pipe(Effect.provide(quick))
+)
+
+for (const [what, token, status] of [
+  ["a wrong token", "x", 401],
+  ["the right token, and an answer before the body", undefined, 200]
+] as const)
+  it.scopedLive(`a body that never ends, with ${what}, keeps no connection`, () =>
+    Effect.gen(function* () {
+      const own = yield* lend(echo())
+      yield* own.open
+      const head = [`POST ${own.path} HTTP/1.1`, "host: a", `authorization: Bearer ${token ?? tokenOf(own)}`]
+      const text = `${[...head, "content-length: 1000000"].join("\r\n")}\r\n\r\nsome`
+      const [socket] = yield* beginnings(own, 1, text)
+      let said = ""
+      socket?.on("data", (bytes) => {
+        said += String(bytes)
+      })
+      yield* until("the connection is ended", () => socket?.closed ?? false)
+      assert.include(said, `HTTP/1.1 ${status}`)
+    }).pipe(Effect.provide(quick))
+  )
 
 it.scopedLive("a kind may take over connections, which end with the turn, and other kinds refuse them as before", () =>
   Effect.gen(function* () {

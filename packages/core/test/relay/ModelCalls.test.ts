@@ -1,7 +1,8 @@
 import type { RequestListener, ServerResponse } from "node:http"
 import { gzipSync } from "node:zlib"
 import { assert, it } from "@effect/vitest"
-import type { CallObserver, CallOutcome, CallRefusal, ModelCall } from "@reins/core/relay/gateway/ModelCall"
+import type { CallObserver, CallOutcome, CallRefusal, ModelCall } from "@reins/machine/relay/gateway/ModelCall"
+import { countedCalls } from "@reins/testing/Volume"
 import { Deferred, Effect, Exit, Fiber, FiberId, Scope } from "effect"
 import { ask, bearer, errorOf, gatewayOf, key, lentTo, services, servicesWith } from "./Loans.js"
 
@@ -88,7 +89,7 @@ const spoken: Readonly<Record<string, (tokens: Tokens) => { whole: unknown; even
   })
 }
 
-it.scopedLive("the usage of 1,000 calls over three protocols is what the gateway said, to the token", () =>
+it.scopedLive(`the usage of ${countedCalls} calls over three protocols is what the gateway said, to the token`, () =>
   Effect.gen(function* () {
     const random = numbers(7)
     const said = { input: 0, cached: 0, output: 0, reasoning: 0 }
@@ -111,7 +112,7 @@ it.scopedLive("the usage of 1,000 calls over three protocols is what the gateway
     const { token, url } = yield* lentTo(base, undefined, observer)
     const paths = Object.keys(spoken).map((path) => path.slice("/v1".length))
     yield* Effect.forEach(
-      Array.from({ length: 1000 }, (_, index) => index),
+      Array.from({ length: countedCalls }, (_, index) => index),
       (index) =>
         ask(`${url}${paths[index % 3]}`, {
           method: "POST",
@@ -120,7 +121,7 @@ it.scopedLive("the usage of 1,000 calls over three protocols is what the gateway
         }),
       { concurrency: 20, discard: true }
     )
-    assert.lengthOf(calls, 1000)
+    assert.lengthOf(calls, countedCalls)
     const sum = (figure: keyof Tokens) => calls.reduce((total, call) => total + (call.usage?.[figure] ?? 0), 0)
     assert.deepStrictEqual(
       { input: sum("input"), cached: sum("cached"), output: sum("output"), reasoning: sum("reasoning") },
@@ -129,11 +130,11 @@ it.scopedLive("the usage of 1,000 calls over three protocols is what the gateway
     assert.isTrue(calls.every(({ outcome, status }) => outcome === "answered" && status === 200))
     assert.lengthOf(
       calls.filter(({ model }) => model === "m0"),
-      500
+      countedCalls / 2
     )
     assert.lengthOf(
       calls.filter(({ hasTools }) => hasTools === false),
-      200
+      countedCalls / 5
     )
   }).pipe(Effect.provide(services))
 )

@@ -3,7 +3,7 @@ import { createServer, request } from "node:http"
 import type { AddressInfo } from "node:net"
 import { setImmediate } from "node:timers/promises"
 import { assert, it } from "@effect/vitest"
-import { sendAnswer } from "@reins/core/relay/mcp/Send"
+import { sendAnswer } from "@reins/machine/relay/mcp/Send"
 import fc from "fast-check"
 
 /** A piece, and the turns of the event loop before it. */

@@ -3,10 +3,10 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { turnOfTheLoop } from "@reins/core/base/EventLoop"
-import { now } from "@reins/core/domain/Timestamp"
-import { KeyRing } from "@reins/core/secrets/KeyRing"
-import { withNewKey, writeRing } from "@reins/core/secrets/KeyRingFile"
+import { turnOfTheLoop } from "@reins/base/base/EventLoop"
+import { now } from "@reins/base/domain/Timestamp"
+import { KeyRing } from "@reins/base/secrets/KeyRing"
+import { withNewKey, writeRing } from "@reins/base/secrets/KeyRingFile"
 import { Effect } from "effect"
 
 const directory = Effect.acquireRelease(

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
-import { KeyRing } from "@reins/core/secrets/KeyRing"
-import { Vault } from "@reins/core/secrets/Vault"
+import { KeyRing } from "@reins/base/secrets/KeyRing"
+import { Vault } from "@reins/base/secrets/Vault"
 import { Effect, Layer, Redacted } from "effect"
 import * as fc from "fast-check"
 

@@ -1,6 +1,10 @@
 import { assert, describe, layer as suiteOver } from "@effect/vitest"
+import { defaultLimits } from "@reins/base/base/CoreLimits"
+import { ChangesetId, newId, type SessionId, type WorkspaceId } from "@reins/base/domain/Ids"
+import type { Principal } from "@reins/base/domain/Principal"
+import { type ErrorCode, ReinsError } from "@reins/base/domain/ReinsError"
+import { now } from "@reins/base/domain/Timestamp"
 import * as Memberships from "@reins/core/access/Memberships"
-import { defaultLimits } from "@reins/core/base/CoreLimits"
 import { Applications } from "@reins/core/changes/Applications"
 import { ChangesetAction, changesetStates } from "@reins/core/changes/Changeset"
 import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
@@ -10,10 +14,6 @@ import { DeliveryAction, deliveryStates } from "@reins/core/changes/Delivery"
 import { MergeRequests } from "@reins/core/changes/MergeRequests"
 import { Delegations } from "@reins/core/delegations/Delegations"
 import { Deletions } from "@reins/core/deletion/Deletions"
-import { ChangesetId, newId, type SessionId, type WorkspaceId } from "@reins/core/domain/Ids"
-import type { Principal } from "@reins/core/domain/Principal"
-import { type ErrorCode, ReinsError } from "@reins/core/domain/ReinsError"
-import { now } from "@reins/core/domain/Timestamp"
 import { HarnessSwitches } from "@reins/core/execution/HarnessSwitches"
 import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
 import { DeliveryTransport } from "@reins/core/projects/Project"
@@ -28,7 +28,7 @@ import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { captured, sealed, system } from "@reins/testing/changes/Fixture"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { walks } from "@reins/testing/Volume"
 import { Cause, Effect, Exit, Option, Runtime } from "effect"
 import * as fc from "fast-check"
@@ -196,7 +196,7 @@ const deliveryCommands = (principal: Principal, id: string) =>
 
 const limits = { ...defaultLimits, queuedTurns: 1 }
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`what can be done now, on ${name}`, () => {
     suiteOver(services(layer, { limits }), { excludeTestServices: true })((it) => {
       it.effect(

@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { maxAttachments } from "@reins/core/base/CoreLimits"
-import { mediaTypeOf } from "@reins/core/bench/MediaType"
-import { newId, UploadId } from "@reins/core/domain/Ids"
-import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { maxAttachments } from "@reins/base/base/CoreLimits"
+import { newId, UploadId } from "@reins/base/domain/Ids"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
+import { mediaTypeOf } from "@reins/machine/bench/MediaType"
 import { faultsOf } from "@reins/testing/Faults"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 
 /** The faults of a request, each with its place. */
@@ -30,7 +30,7 @@ const twoSessions = Effect.gen(function* () {
   return { principal, workspaceId, session, other, upload, messages: yield* Messages, sessions }
 })
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`attachments on ${name}`, () => {
     it.scopedLive(
       "a message keeps its files as they were uploaded, those that are attached after those in its content",

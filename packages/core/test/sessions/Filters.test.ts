@@ -10,10 +10,10 @@ import { Turns } from "@reins/core/sessions/Turns"
 import { Database } from "@reins/core/store/Database"
 import { sealed } from "@reins/testing/changes/Fixture"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`filtered lists on ${name}`, () => {
     suiteOver(services(layer), { excludeTestServices: true })((it) => {
       it.effect(

@@ -1,13 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { Event } from "@reins/base/domain/Event"
+import type { FormContent } from "@reins/base/domain/Form"
+import { InteractionId, newId, type TurnId } from "@reins/base/domain/Ids"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
+import { toMillis } from "@reins/base/domain/Timestamp"
 import { systemActor } from "@reins/core/access/Access"
-import type { Event } from "@reins/core/domain/Event"
-import type { FormContent } from "@reins/core/domain/Form"
-import { InteractionId, newId, type TurnId } from "@reins/core/domain/Ids"
-import { ReinsError } from "@reins/core/domain/ReinsError"
-import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
-import { toMillis } from "@reins/core/domain/Timestamp"
 import { EventLog } from "@reins/core/events/EventLog"
-import type { Asked } from "@reins/core/harness/HarnessEvent"
 import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
 import { InteractionStore } from "@reins/core/sessions/questions/InteractionStore"
@@ -15,9 +14,10 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import { Journal } from "@reins/core/store/Journal"
+import type { Asked } from "@reins/machine/harness/HarnessEvent"
 import { faultsOf } from "@reins/testing/Faults"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Fiber } from "effect"
 import { question } from "../execution/Questions.js"
 
@@ -78,7 +78,7 @@ const actionOf = ({ payload, turn_id, type }: Event): ReadonlyArray<ReadonlyArra
 
 const action = (type: "required" | "resolved", state: string, turnId: TurnId) => [`turn.action_${type}`, state, turnId]
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`interactions on ${name}`, () => {
     it.scopedLive("a form takes what its fields take, with a note, and the same answer again changes nothing", () =>
       Effect.gen(function* () {

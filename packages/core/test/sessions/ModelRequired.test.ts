@@ -1,18 +1,18 @@
 import { assert, describe, layer as suiteOver } from "@effect/vitest"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Connections } from "@reins/core/connections/Connections"
 import { Delegations } from "@reins/core/delegations/Delegations"
-import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 
 const codeOf = <A, E>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.flip(effect), (error) => (error instanceof ReinsError ? error.code : error))
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`a provider that runs with a model, on ${name}`, () => {
     suiteOver(services(layer), { excludeTestServices: true })((it) => {
       const modelless = Effect.gen(function* () {

@@ -2,11 +2,11 @@ import { randomBytes } from "node:crypto"
 import { cpSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
-import { defaultLimits } from "@reins/core/base/CoreLimits"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { defaultLimits } from "@reins/base/base/CoreLimits"
+import type { SessionId } from "@reins/base/domain/Ids"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Connections } from "@reins/core/connections/Connections"
-import type { SessionId } from "@reins/core/domain/Ids"
-import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
@@ -17,10 +17,10 @@ import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { bareRemote } from "@reins/testing/git/Fixture"
 import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Either, Redacted } from "effect"
-import { storeNameOf } from "../../src/bench/StoresHere.js"
-import { bytesBelow } from "../../src/files/DiskUse.js"
+import { storeNameOf } from "../../../machine/src/bench/StoresHere.js"
+import { bytesBelow } from "../../../machine/src/files/DiskUse.js"
 import { temporaryDirectory } from "../execution/Agent.js"
 import { principalOf } from "../identity/Principals.js"
 
@@ -100,7 +100,7 @@ const sharing = Effect.gen(function* () {
   }
 })
 
-for (const { layer, name } of databases)
+for (const { layer, name } of flowDatabases)
   describe(`quotas of workspaces on ${name}`, () => {
     const fresh = services(layer, { limits })
 

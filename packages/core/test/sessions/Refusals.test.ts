@@ -1,16 +1,18 @@
 import { assert, describe, layer as suiteOver } from "@effect/vitest"
+import { type ErrorCode, errorKinds, ReinsError } from "@reins/base/domain/ReinsError"
 import { Applications } from "@reins/core/changes/Applications"
 import { Changesets } from "@reins/core/changes/Changesets"
-import { type ErrorCode, errorKinds, ReinsError } from "@reins/core/domain/ReinsError"
 import { HarnessSwitches } from "@reins/core/execution/HarnessSwitches"
+import { Workspaces } from "@reins/core/identity/Workspaces"
 import { Projects } from "@reins/core/projects/Projects"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { sealed } from "@reins/testing/changes/Fixture"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
+import { stranger } from "../identity/Principals.js"
 
 const refusalOf = <A, E>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.flip(effect), (error) =>
@@ -23,7 +25,7 @@ const assertRefusal = (error: ReinsError, code: ErrorCode, message: RegExp, deta
   assert.deepInclude(error.details, details)
 }
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`what stands in the way of a command, on ${name}`, () => {
     suiteOver(services(layer), { excludeTestServices: true })((it) => {
       it.effect("an archived project starts no session until it is in use again", () =>
@@ -50,6 +52,20 @@ for (const { layer, name } of databases) {
           yield* projects.update(principal, project.id, { archived: false })
           const after = yield* sessions.create(principal, workspaceId, version)
           assert.strictEqual(after.project_id, project.id)
+        })
+      )
+
+      it.effect("a project without a version starts no session, and says what to do; that of others is not there", () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const other = yield* stranger
+          const theirs = yield* (yield* Workspaces).create(other, { name: "Theirs" })
+          const { id } = yield* (yield* Projects).create(principal, workspaceId, { slug: "bare", name: "Bare" })
+          const { create } = yield* Sessions
+          const refused = yield* refusalOf(create(principal, workspaceId, { project_id: id }))
+          assertRefusal(refused, "invalid_transition", /no version yet. Publish one with POST/, { resource: "project" })
+          const hidden = yield* refusalOf(create(other, theirs.id, { project_id: id }))
+          assert.strictEqual(hidden.code, "not_found")
         })
       )
 

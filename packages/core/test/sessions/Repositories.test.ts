@@ -23,7 +23,11 @@ describe("a repository before a session starts from it", () => {
           state: "found",
           ref: "main",
           commit: git("rev-parse", "main").trim(),
-          message: null
+          message: null,
+          connection_id: null,
+          host: null,
+          forge: null,
+          ways: []
         })
         assert.deepInclude(yield* check(url, "main"), { state: "found", ref: "main" })
         assert.deepInclude(yield* check(url, "nope"), { state: "ref_not_found", ref: null, commit: null })

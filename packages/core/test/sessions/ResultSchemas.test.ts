@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
-import { processorMicros } from "@reins/core/base/ProcessorTime"
-import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { processorMicros } from "@reins/base/base/ProcessorTime"
+import type { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { ResultSchemas } from "@reins/core/sessions/results/ResultSchemas"
 import { faultsOf } from "@reins/testing/Faults"
 import { Effect } from "effect"
@@ -143,9 +143,26 @@ it.live("the time that other programs had the processor counts for no value, and
       yield* schemas.checkResult(schema, result(slowToRead(2)))
       // Each try begins anew, so that all of them together may take longer than one.
       yield* schemas.checkResult(schema, result(slowToRead(2, 120)))
+      // The collector may take the time of one try, and of no two.
+      yield* schemas.checkResult(schema, result(slowToRead(1, 400)))
+      const [slow] = yield* detailsOf(schemas.checkResult(schema, result(slowToRead(4, 4000))))
+      assert.include(slow?.msg, "takes too long")
       const evil = { type: "string", pattern: "^(a+)+$" }
       const [detail] = yield* detailsOf(schemas.checkResult(evil, result(`${"a".repeat(40)}!`)))
       assert.include(detail?.msg, "takes too long")
+    })
+  )
+)
+
+it.live("a schema that takes too long to prepare is refused for that, and not for its form", () =>
+  run(
+    Effect.gen(function* () {
+      const schemas = yield* ResultSchemas
+      // The program that checks it takes a second to write.
+      const long = { oneOf: Array.from({ length: 1900 }, () => ({ if: {}, else: { not: {} } })) }
+      const [detail] = yield* detailsOf(schemas.checkSchema(long))
+      assert.deepStrictEqual(detail?.loc, ["body", "result_schema"])
+      assert.include(detail?.msg, "it takes too long to prepare", detail?.msg)
     })
   )
 )

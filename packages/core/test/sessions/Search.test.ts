@@ -1,16 +1,19 @@
 import { assert, describe, it, layer as suiteOver } from "@effect/vitest"
-import type { Principal } from "@reins/core/domain/Principal"
+import type { Principal } from "@reins/base/domain/Principal"
+import { Connections } from "@reins/core/connections/Connections"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Workspaces } from "@reins/core/identity/Workspaces"
 import { Messages } from "@reins/core/sessions/Messages"
 import { sessionRemoval } from "@reins/core/sessions/SessionRemoval"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { searchWords, termsOf } from "@reins/core/sessions/search/Words"
+import { countInIndex, forgetting } from "@reins/core/sessions/search/SearchIndex"
+import { SearchScopes } from "@reins/core/sessions/search/SearchScopes"
+import { scopeOf, searchWords, termsOf } from "@reins/core/sessions/search/Words"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { anyText } from "@reins/testing/AnyText"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Runtime } from "effect"
 import fc from "fast-check"
 
@@ -118,7 +121,12 @@ describe("the words of a search", () => {
   })
 })
 
-for (const { layer, name } of databases) {
+/** Has all texts with their workspace, so that SQLite finds by its index and walks only for what many have. */
+const scopeAll = Effect.flatMap(SearchScopes, ({ proceed }) =>
+  Effect.repeat(proceed, { until: (pause) => pause === undefined })
+)
+
+for (const { layer, name } of flowDatabases) {
   describe(`the search of sessions on ${name}`, () => {
     suiteOver(services(layer), { excludeTestServices: true })((it) => {
       it.effect("finds the sessions that a search without an index finds, page by page and with filters", () =>
@@ -136,7 +144,7 @@ for (const { layer, name } of databases) {
             told.unshift({ id, team, texts: [title, ...said] })
           }
           const runtime = yield* Effect.runtime<Sessions>()
-          yield* Effect.promise(() =>
+          const check = Effect.promise(() =>
             fc.assert(
               fc.asyncProperty(query, fc.constantFrom(undefined, "a"), (q, team) =>
                 Effect.gen(function* () {
@@ -162,9 +170,43 @@ for (const { layer, name } of databases) {
                   )
                 }).pipe(Runtime.runPromise(runtime))
               ),
-              { numRuns: 150 }
+              { numRuns: 75 }
             )
           )
+          yield* check
+          yield* scopeAll
+          yield* check
+        })
+      )
+
+      it.effect("a search meets no word of another workspace, neither in the index nor by its beginning", () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const db = yield* Database
+          const sessions = yield* Sessions
+          const other = yield* (yield* Accounts).createVerified({ email: "tenant@example.com", password: null })
+          const theirs: Principal = { ...principal, accountId: other.id }
+          const [own] = (yield* (yield* Workspaces).list(theirs, {})).items
+          const connections = yield* Connections
+          const connection = yield* connections.create(theirs, own?.id ?? "", {
+            kind: "alpha_gateway",
+            label: "theirs",
+            credential: { base_url: "http://127.0.0.1:9/v1", api_key: "k".repeat(32) }
+          })
+          yield* connections.update(theirs, connection.id, { preferred_model: "scripted-1" })
+          const secret = [
+            "quartz",
+            scopeOf(workspaceId),
+            `${scopeOf(workspaceId)}quartz`,
+            scopeOf(workspaceId).slice(1)
+          ]
+          for (const title of secret) yield* sessions.create(theirs, own?.id ?? "", { title: `theirs ${title}` })
+          yield* scopeAll
+          for (const q of ["quar", "theirs", ...secret]) {
+            assert.deepStrictEqual((yield* sessions.list(principal, workspaceId, { q })).items, [], q)
+            if (db.dialect === "sqlite") assert.strictEqual(yield* countInIndex(db, workspaceId, termsOf(q), 10), 0, q)
+          }
+          assert.lengthOf((yield* sessions.list(theirs, own?.id ?? "", { q: "quartz" })).items, 1)
         })
       )
 
@@ -227,5 +269,54 @@ for (const { layer, name } of databases) {
         })
       )
     })
+
+    it.scopedLive("texts of an earlier release are found at once, and by the index of their workspace later", () =>
+      Effect.gen(function* () {
+        const { principal, workspaceId } = yield* ownerWithConnection
+        const db = yield* Database
+        const { sql } = db
+        const sessions = yield* Sessions
+        const titles = ["old words", "older", "vieux ciné", "大阪府", "7", "old ".repeat(400)]
+        const made = yield* Effect.forEach(titles, (title) => sessions.create(principal, workspaceId, { title }))
+        // As that release has written them.
+        for (const [index, { id }] of made.entries()) {
+          const words = searchWords(titles[index] ?? "").join(" ")
+          const row = sql`session_id = ${id}`
+          if (db.dialect === "sqlite") yield* (yield* Journal).commit(db.run(forgetting(db, row)))
+          const column = db.dialect === "pg" ? sql`array_to_tsvector(string_to_array(${words}, ' '))` : sql`${words}`
+          yield* db.run(sql`update search_documents set words = ${column} where ${row}`)
+          if (db.dialect === "sqlite")
+            yield* db.run(
+              sql`insert into search_words (rowid, words) select id, words from search_documents where ${row}`
+            )
+        }
+        yield* db.run(sql`delete from agreements where name = 'search_scoped'`)
+        const found = (q: string) =>
+          Effect.map(sessions.list(principal, workspaceId, { q }), ({ items }) => items.map(({ id }) => id))
+        const [words, older, french, osaka, seven, many] = made.map(({ id }) => id)
+        const right = Effect.gen(function* () {
+          assert.deepStrictEqual(yield* found("old"), [many, older, words])
+          assert.deepStrictEqual(yield* found("old words"), [words])
+          assert.deepStrictEqual(yield* found("CINE"), [french])
+          assert.deepStrictEqual(yield* found("大阪"), [osaka])
+          assert.deepStrictEqual(yield* found("7"), [seven])
+          assert.deepStrictEqual(yield* found("nobody"), [])
+        })
+        yield* right
+        yield* scopeAll
+        yield* right
+        const plain = yield* db.first(
+          db.dialect === "pg"
+            ? sql<{ count: number }>`select cast(count(*) as integer) as count from search_documents
+                where not words @@ ${`'${scopeOf(workspaceId)}':*`}::tsquery`
+            : sql<{
+                count: number
+              }>`select count(*) as count from search_documents where instr(words, ${scopeOf(workspaceId)}) = 0`
+        )
+        assert.strictEqual(plain?.count, 0)
+        if (db.dialect === "sqlite")
+          yield* db.run(sql`insert into search_words (search_words, rank) values ('integrity-check', 1)`)
+      }).pipe(Effect.provide(services(layer)))
+    )
   })
 }

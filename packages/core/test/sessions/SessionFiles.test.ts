@@ -2,12 +2,12 @@ import { createHash } from "node:crypto"
 import { link, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { defaultLimits } from "@reins/core/base/CoreLimits"
+import { defaultLimits } from "@reins/base/base/CoreLimits"
+import type { Principal } from "@reins/base/domain/Principal"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import * as Core from "@reins/core/Core"
 import { Changesets } from "@reins/core/changes/Changesets"
-import type { Principal } from "@reins/core/domain/Principal"
-import { ReinsError } from "@reins/core/domain/ReinsError"
-import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
 import { HarnessSwitches } from "@reins/core/execution/HarnessSwitches"
@@ -18,9 +18,10 @@ import type { FileUpload } from "@reins/core/worktrees/FilesApi"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { faultsOf } from "@reins/testing/Faults"
+import { within } from "@reins/testing/MachineTime"
 import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { list } from "tar"
 import { stranger } from "../identity/Principals.js"
@@ -49,11 +50,11 @@ const untilEvent = Effect.fnUntraced(function* (principal: Principal, sessionId:
   yield* events.pipe(
     Stream.takeUntil((event) => event.type === type),
     Stream.runDrain,
-    Effect.timeout("30 seconds")
+    within(30)
   )
 })
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   const asleep = services(layer)
 
   describe(`files of a session on ${name}`, () => {
@@ -234,9 +235,7 @@ for (const { layer, name } of databases) {
           trees.exclusive(session.id, Effect.zipRight(Deferred.succeed(held, undefined), Effect.never))
         )
         yield* Deferred.await(held)
-        const { file } = yield* files
-          .upload(principal, session.id, { path: "a", content: "a" })
-          .pipe(Effect.timeout("20 seconds"))
+        const { file } = yield* files.upload(principal, session.id, { path: "a", content: "a" }).pipe(within(20))
         assert.strictEqual(file.path, "a")
         yield* Fiber.interrupt(turn)
       }).pipe(Effect.provide(asleep))

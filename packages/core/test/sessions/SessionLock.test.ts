@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Deferred, Effect, Fiber, Option, TestClock, TestContext } from "effect"
 import { afterEach, assert, beforeEach, it } from "vitest"
-import { SessionId } from "../../src/domain/Ids.js"
+import { SessionId } from "../../../base/src/domain/Ids.js"
 import { isLocked, lockFile } from "../../src/store/FileLock.js"
 import { makeShared } from "../../src/worktrees/SessionLock.js"
 

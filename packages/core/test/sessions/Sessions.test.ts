@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { defaultLimits } from "@reins/core/base/CoreLimits"
+import { defaultLimits } from "@reins/base/base/CoreLimits"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
 import { Providers } from "@reins/core/catalog/Providers"
 import { Connections } from "@reins/core/connections/Connections"
-import type { ReinsError } from "@reins/core/domain/ReinsError"
 import * as Embedded from "@reins/core/Embedded"
 import { EventLog } from "@reins/core/events/EventLog"
 import { Jobs } from "@reins/core/jobs/Jobs"
@@ -99,6 +99,17 @@ for (const { layer, name } of databases) {
         assert.deepStrictEqual(
           ordinals,
           ordinals.map((_, index) => index + 1)
+        )
+        const newestFirst = { limit: 1, order: "newest" } as const
+        let page = yield* turns.list(principal, session.id, newestFirst)
+        const newest = [...page.items]
+        while (page.next_cursor !== null) {
+          page = yield* turns.list(principal, session.id, { ...newestFirst, cursor: page.next_cursor })
+          newest.push(...page.items)
+        }
+        assert.deepStrictEqual(
+          newest.map(({ ordinal }) => ordinal),
+          [...ordinals].reverse()
         )
       }).pipe(Effect.provide(services(layer)))
     )

@@ -2,13 +2,13 @@ import { existsSync, lstatSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Changesets } from "@reins/core/changes/Changesets"
-import { isBorne } from "@reins/core/executor/ProcessTable"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { ProjectSecrets } from "@reins/core/projects/ProjectSecrets"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
+import { isBorne } from "@reins/machine/executor/ProcessTable"
 import { codeOf } from "@reins/testing/changes/Fixture"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Redacted } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { makeRemote, withAgent } from "../execution/Agent.js"
@@ -33,7 +33,7 @@ const install = sh(
   ].join(" && ")
 )
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`the setup of a project (${name})`, () => {
     it.scopedLive(
       "runs once, is copied for the next session, is no part of its changes, and keeps its secrets",

@@ -11,12 +11,12 @@ import {
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
-import { sparesOf } from "@reins/core/bench/setup/SetupPlaces"
-import { setupSnapshots } from "@reins/core/bench/setup/SetupSnapshots"
-import { setupSweep } from "@reins/core/bench/setup/SetupSweep"
-import { Git } from "@reins/core/git/Git"
-import { WayOut } from "@reins/core/outbound/WayOut"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { sparesOf } from "@reins/machine/bench/setup/SetupPlaces"
+import { setupSnapshots } from "@reins/machine/bench/setup/SetupSnapshots"
+import { setupSweep } from "@reins/machine/bench/setup/SetupSweep"
+import { Git } from "@reins/machine/git/Git"
+import { WayOut } from "@reins/machine/outbound/WayOut"
 import { Effect, Layer } from "effect"
 
 const key = (letter: string): string => letter.repeat(64)

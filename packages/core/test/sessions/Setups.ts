@@ -1,10 +1,10 @@
-import { sessionPaths } from "@reins/core/bench/SessionPaths"
-import type { Event } from "@reins/core/domain/Event"
-import type { SessionId } from "@reins/core/domain/Ids"
+import type { Event } from "@reins/base/domain/Event"
+import type { SessionId } from "@reins/base/domain/Ids"
 import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
 import type { ProjectSpec } from "@reins/core/projects/Project"
 import { Projects } from "@reins/core/projects/Projects"
 import { Sessions } from "@reins/core/sessions/Sessions"
+import { sessionPaths } from "@reins/machine/bench/SessionPaths"
 import { Effect } from "effect"
 import type { withAgent } from "../execution/Agent.js"
 

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import { join } from "node:path"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import type { Bell } from "@reins/core/store/Bell"

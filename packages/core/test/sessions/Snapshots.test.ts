@@ -1,7 +1,7 @@
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { walks } from "@reins/testing/Volume"
 import { Effect, Runtime } from "effect"
 import * as fc from "fast-check"
@@ -66,7 +66,7 @@ const doIt = (workTree: string, what: Deed): void => {
 }
 
 describe("snapshots", () => {
-  for (const { layer, name } of databases)
+  for (const { layer, name } of flowDatabases)
     it.scopedLive(
       `give every tree back byte for byte on ${name}`,
       () =>

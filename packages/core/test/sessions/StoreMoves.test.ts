@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import { LeaseId, type MessageId, newId, type TurnId } from "@reins/base/domain/Ids"
+import { now } from "@reins/base/domain/Timestamp"
 import { systemActor } from "@reins/core/access/Access"
-import { LeaseId, type MessageId, newId, type TurnId } from "@reins/core/domain/Ids"
-import { now } from "@reins/core/domain/Timestamp"
 import { type Message, type MessageState, messageStates } from "@reins/core/sessions/Message"
 import { Messages } from "@reins/core/sessions/Messages"
 import { MessageStore } from "@reins/core/sessions/messages/MessageStore"
@@ -17,7 +17,7 @@ import { Journal } from "@reins/core/store/Journal"
 import * as LeaseRows from "@reins/core/worktrees/LeaseRows"
 import { WorkingTreeStore } from "@reins/core/worktrees/WorkingTreeStore"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Exit } from "effect"
 
 const actor = systemActor("test")
@@ -45,7 +45,7 @@ it("a turn that has not ended waits or is live", () => {
   assert.sameMembers([waitingTurnState, ...liveTurnStates], ongoing)
 })
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`the moves that stores make on ${name}`, () => {
     it.scopedLive("a session, its lease and its workspace move as drawn and not otherwise", () =>
       Effect.gen(function* () {

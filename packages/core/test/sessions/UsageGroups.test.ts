@@ -1,8 +1,8 @@
 import { assert, describe, layer as suiteOver } from "@effect/vitest"
+import { TurnId } from "@reins/base/domain/Ids"
+import type { Principal } from "@reins/base/domain/Principal"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Delegations } from "@reins/core/delegations/Delegations"
-import { TurnId } from "@reins/core/domain/Ids"
-import type { Principal } from "@reins/core/domain/Principal"
-import { ReinsError } from "@reins/core/domain/ReinsError"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { Messages } from "@reins/core/sessions/Messages"
 import { noUsage } from "@reins/core/sessions/Session"
@@ -13,7 +13,7 @@ import { Usages } from "@reins/core/sessions/usage/Usages"
 import { Journal } from "@reins/core/store/Journal"
 import { system } from "@reins/testing/changes/Fixture"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Clock, Effect } from "effect"
 
 /** A clock that stands at noon of a day. */
@@ -35,7 +35,7 @@ const worked = Effect.fnUntraced(function* (turnId: string, day: string, input_t
   }).pipe(Effect.withClock(noonOf(day)))
 })
 
-for (const { layer, name } of databases)
+for (const { layer, name } of flowDatabases)
   describe(`groups of usage on ${name}`, () => {
     suiteOver(services(layer), { excludeTestServices: true })((it) => {
       it.effect("are days, sessions, models and API keys, a page at a time, and each sums up to the total", () =>

@@ -1,7 +1,7 @@
 import { assert, describe, layer as suiteOver } from "@effect/vitest"
+import { TurnId } from "@reins/base/domain/Ids"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Delegations } from "@reins/core/delegations/Delegations"
-import { TurnId } from "@reins/core/domain/Ids"
-import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Messages } from "@reins/core/sessions/Messages"
 import { noUsage, type Usage } from "@reins/core/sessions/Session"
 import { Sessions } from "@reins/core/sessions/Sessions"
@@ -11,7 +11,7 @@ import { Usages } from "@reins/core/sessions/usage/Usages"
 import { Journal } from "@reins/core/store/Journal"
 import { system } from "@reins/testing/changes/Fixture"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { stranger } from "../identity/Principals.js"
 
@@ -25,7 +25,7 @@ const unknown = {
 
 const used = (input_tokens: number, cost_usd: number | null): Usage => ({ ...noUsage, input_tokens, cost_usd })
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`usage on ${name}`, () => {
     suiteOver(services(layer), { excludeTestServices: true })((it) => {
       it.effect("is summed over the turns that ended, says how many reported it, and is null where none did", () =>

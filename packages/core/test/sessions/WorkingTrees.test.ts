@@ -5,13 +5,14 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { pauseReaders } from "@reins/testing/git/PausingRemote"
+import { within } from "@reins/testing/MachineTime"
 import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
-import { Context, Effect, Fiber, Layer, Option } from "effect"
+import { flowDatabases } from "@reins/testing/store/Databases"
+import { Context, Effect, Fiber, Layer, Option, Schedule } from "effect"
 import { makeRemote, temporaryDirectory } from "../execution/Agent.js"
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`working trees on ${name}`, () => {
     it.scopedLive("one process at a time makes a workspace, and the next one finds it made", () =>
       Effect.gen(function* () {
@@ -24,8 +25,8 @@ for (const { layer, name } of databases) {
         const made = yield* Effect.fork(here.make(id))
         const letThrough = yield* Effect.sync(remote.reader).pipe(
           Effect.flatMap(Effect.fromNullable),
-          Effect.eventually,
-          Effect.timeout("30 seconds")
+          Effect.retry(Schedule.spaced("20 millis")),
+          within(30)
         )
         const { gitDir } = yield* pathsOf(id)
         const begun = () => statSync(gitDir).ino

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { newId, SessionId } from "@reins/core/domain/Ids"
+import { newId, SessionId } from "@reins/base/domain/Ids"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Fiber, Layer } from "effect"
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`working trees on ${name}`, () => {
     it.scopedLive("two servers on the same data directory do not use the workspace of a session at once", () =>
       Effect.gen(function* () {

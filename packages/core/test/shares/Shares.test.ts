@@ -1,11 +1,11 @@
 import { assert, describe, layer as suiteOver } from "@effect/vitest"
+import { MessageId, newId, TurnId } from "@reins/base/domain/Ids"
+import type { Principal, TurnPrincipal } from "@reins/base/domain/Principal"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import { fromNow, now } from "@reins/base/domain/Timestamp"
 import { systemActor } from "@reins/core/access/Access"
 import * as Memberships from "@reins/core/access/Memberships"
 import { Deletions } from "@reins/core/deletion/Deletions"
-import { MessageId, newId, TurnId } from "@reins/core/domain/Ids"
-import type { Principal, TurnPrincipal } from "@reins/core/domain/Principal"
-import { ReinsError } from "@reins/core/domain/ReinsError"
-import { fromNow, now } from "@reins/core/domain/Timestamp"
 import { EventLog } from "@reins/core/events/EventLog"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
@@ -107,7 +107,7 @@ const conversation = Effect.gen(function* () {
 
 for (const { layer, name } of databases) {
   describe(`a shared session, on ${name}`, () => {
-    suiteOver(services(layer), { excludeTestServices: true, timeout: "60 seconds" })((it) => {
+    suiteOver(services(layer), { excludeTestServices: true })((it) => {
       it.scoped("is read with the token alone, which is stored nowhere", () =>
         Effect.gen(function* () {
           const { db, member, session } = yield* withMember
@@ -307,7 +307,7 @@ for (const { layer, name } of databases) {
       )
     })
 
-    suiteOver(installation(layer), { excludeTestServices: true, timeout: "60 seconds" })((it) => {
+    suiteOver(installation(layer), { excludeTestServices: true })((it) => {
       it.scoped("shows the diffs of its own changesets alone, without secrets", () =>
         Effect.gen(function* () {
           const { url } = yield* remote()

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from "n
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { blobAddress } from "@reins/core/base/BlobAddress"
+import { blobAddress } from "@reins/base/base/BlobAddress"
 import { blobBucket } from "@reins/core/store/BlobBucket"
 import { blobDirectory } from "@reins/core/store/BlobDirectory"
 import { Blobs } from "@reins/core/store/Blobs"

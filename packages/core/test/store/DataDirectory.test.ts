@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { whyShared } from "@reins/core/base/PrivateDirectory"
+import { whyShared } from "@reins/base/base/PrivateDirectory"
 import * as Sqlite from "@reins/core/store/Sqlite"
 import { Effect, Layer } from "effect"
 

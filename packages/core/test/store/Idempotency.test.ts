@@ -1,6 +1,6 @@
 import { assert, layer as suite } from "@effect/vitest"
-import { operator } from "@reins/core/domain/Principal"
-import { type ErrorCode, ReinsError } from "@reins/core/domain/ReinsError"
+import { operator } from "@reins/base/domain/Principal"
+import { type ErrorCode, ReinsError } from "@reins/base/domain/ReinsError"
 import { retentionMs } from "@reins/core/store/AnswerStore"
 import { type Command, isCommand } from "@reins/core/store/Command"
 import { Database } from "@reins/core/store/Database"
@@ -8,6 +8,7 @@ import { Idempotency, type MutationRequest } from "@reins/core/store/Idempotency
 import { Journal } from "@reins/core/store/Journal"
 import { countRows, identity, newEmail } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
+import { sentKeys } from "@reins/testing/Volume"
 import { Deferred, Effect, Exit, Fiber, TestClock, TestContext } from "effect"
 
 const authority = { by: operator, about: { type: "test", id: null } } as const
@@ -289,35 +290,37 @@ for (const { name, layer } of databases) {
       })
     )
 
-    it.effect("of 200 keys, each sent 25 times at the same time, exactly 200 requests take effect", () =>
-      Effect.gen(function* () {
-        const idempotency = yield* Idempotency
-        const requestOf = yield* requests
-        const subject = newEmail()
-        const command = yield* insertHit(subject)
-        const outcomes = yield* Effect.forEach(
-          Array.from({ length: 200 }, newKey),
-          (key) =>
-            Effect.all(
-              Array.from({ length: 25 }, () => Effect.either(idempotency.run(requestOf(command, { key })))),
-              { concurrency: "unbounded" }
-            ),
-          { concurrency: 20 }
-        )
-        assert.strictEqual(yield* countRows("throttle_hits", "subject", subject), 200)
-        for (const answers of outcomes) {
-          const bodies = new Set<string | null>()
-          let fresh = 0
-          for (const outcome of answers) {
-            if (outcome._tag === "Left") assert.strictEqual(outcome.left.code, "idempotency_in_progress")
-            else {
-              bodies.add(outcome.right.answer.body)
-              fresh += outcome.right.replayed ? 0 : 1
+    it.effect(
+      `of ${sentKeys} keys, each sent 25 times at the same time, exactly ${sentKeys} requests take effect`,
+      () =>
+        Effect.gen(function* () {
+          const idempotency = yield* Idempotency
+          const requestOf = yield* requests
+          const subject = newEmail()
+          const command = yield* insertHit(subject)
+          const outcomes = yield* Effect.forEach(
+            Array.from({ length: sentKeys }, newKey),
+            (key) =>
+              Effect.all(
+                Array.from({ length: 25 }, () => Effect.either(idempotency.run(requestOf(command, { key })))),
+                { concurrency: "unbounded" }
+              ),
+            { concurrency: 20 }
+          )
+          assert.strictEqual(yield* countRows("throttle_hits", "subject", subject), sentKeys)
+          for (const answers of outcomes) {
+            const bodies = new Set<string | null>()
+            let fresh = 0
+            for (const outcome of answers) {
+              if (outcome._tag === "Left") assert.strictEqual(outcome.left.code, "idempotency_in_progress")
+              else {
+                bodies.add(outcome.right.answer.body)
+                fresh += outcome.right.replayed ? 0 : 1
+              }
             }
+            assert.deepStrictEqual([bodies.size, fresh], [1, 1])
           }
-          assert.deepStrictEqual([bodies.size, fresh], [1, 1])
-        }
-      })
+        })
     )
 
     it.effect("two processes that answer one request at the same time agree on one answer", () =>

@@ -4,6 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
 import { CommitUnknown, isConnectionLost } from "@reins/core/store/LostConnection"
 import * as Postgres from "@reins/core/store/Postgres"
+import { aWhile } from "@reins/testing/process/Waiting"
 import { administer, postgresDatabase } from "@reins/testing/store/Databases"
 import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Redacted } from "effect"
 
@@ -108,7 +109,7 @@ it.scopedLive("a connection that has had no answer for too long is broken, and n
     const endless = yield* Effect.fork(Effect.exit(db.run(db.sql`insert into numbers (n) select 1 from pg_sleep(600)`)))
     const isRunning = db.first(db.sql`select 1 from pg_stat_activity where datname = current_database()
       and state = 'active' and wait_event = 'PgSleep'`)
-    yield* Effect.repeat(isRunning, { until: (row) => row !== undefined })
+    yield* Effect.repeat(Effect.zipRight(aWhile, isRunning), { until: (row) => row !== undefined })
     yield* db.breakSilent(60_000)
     assert.isDefined(yield* isRunning)
     yield* db.breakSilent(0)
@@ -177,7 +178,7 @@ it.scopedLive("a commit whose connection breaks is not run again, since it may h
     )
     assert.instanceOf(defectOf(yield* Effect.exit(db.transaction(work))), CommitUnknown)
     assert.strictEqual(runs, 1)
-    yield* Effect.repeat(written, { until: (numbers) => numbers.length === 1 })
+    yield* Effect.repeat(Effect.zipRight(aWhile, written), { until: (numbers) => numbers.length === 1 })
   })
 )
 

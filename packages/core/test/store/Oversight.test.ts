@@ -1,6 +1,6 @@
 import { assert, layer as suite } from "@effect/vitest"
-import { isPrincipal, operator, stranger } from "@reins/core/domain/Principal"
-import { ReinsError } from "@reins/core/domain/ReinsError"
+import { isPrincipal, operator, stranger } from "@reins/base/domain/Principal"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"

@@ -1,6 +1,6 @@
 import { Effect, Layer, Redacted } from "effect"
-import { AccountId } from "../../src/domain/Ids.js"
-import type { Principal } from "../../src/domain/Principal.js"
+import { AccountId } from "../../../base/src/domain/Ids.js"
+import type { Principal } from "../../../base/src/domain/Principal.js"
 import { Bell } from "../../src/store/Bell.js"
 import { Database } from "../../src/store/Database.js"
 import { Journal } from "../../src/store/Journal.js"

@@ -2,8 +2,9 @@ import { assert, it } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
 import { failedStatementOf, isSqlError } from "@reins/core/store/FailedStatement"
 import * as Postgres from "@reins/core/store/Postgres"
-import { postgresDatabase } from "@reins/testing/store/Databases"
-import { Cause, Context, Effect, type Exit, Fiber, Layer, Option } from "effect"
+import { administer, postgresDatabase } from "@reins/testing/store/Databases"
+import { variants } from "@reins/testing/Variants"
+import { Cause, Context, Effect, type Exit, Fiber, Layer, Option, Redacted } from "effect"
 
 /** A database of its own with an empty table of numbers, none of which may be there twice. */
 const given = Effect.gen(function* () {
@@ -200,3 +201,51 @@ it.scopedLive("no more connections are opened than are allowed", () =>
     assert.strictEqual(used?.count, 3)
   })
 )
+
+const losesNothing = (level: string) =>
+  it.scopedLive(
+    `forty changes at once lose nothing on a database of the level ${level}, whose schema several make`,
+    () =>
+      Effect.gen(function* () {
+        const url = yield* postgresDatabase
+        yield* administer(
+          `alter database ${new URL(Redacted.value(url)).pathname.slice(1)} set default_transaction_isolation = '${level}'`
+        )
+        const opened = yield* Effect.forEach([1, 2, 3], () => Layer.build(Postgres.layer(url)), { concurrency: 3 })
+        const [db, other] = opened.map((context) => Context.get(context, Database))
+        if (db === undefined || other === undefined) return assert.fail("no database")
+        const { sql } = db
+        yield* db.run(sql`create table counts (id integer primary key, n integer not null)`)
+        yield* db.run(sql`insert into counts values (1, 0), (2, 0)`)
+        const raise = (id: number) => db.run(sql`update counts set n = n + 1 where id = ${id}`)
+        const reread = Effect.gen(function* () {
+          const row = yield* db.first(sql<{ n: number }>`select n from counts where id = 1${db.forUpdate}`)
+          yield* db.run(sql`update counts set n = ${(row?.n ?? 0) + 1} where id = 1`)
+        })
+        const ways = [
+          raise(1),
+          other.run(sql`update counts set n = n + 1 where id = 1`),
+          db.transaction(reread),
+          // Each of two waits for the other.
+          db.transaction(Effect.zipRight(raise(1), Effect.zipRight(db.all(sql`select 1`), raise(2)))),
+          db.transaction(Effect.zipRight(raise(2), Effect.zipRight(db.all(sql`select 1`), raise(1))))
+        ]
+        yield* Effect.all(
+          Array.from({ length: 40 }, (_, index) => ways[index % ways.length] ?? Effect.void),
+          {
+            concurrency: "unbounded"
+          }
+        )
+        const counts = yield* db.all(sql<{ n: number }>`select n from counts order by id`)
+        assert.deepStrictEqual(
+          counts.map(({ n }) => n),
+          [40, 16]
+        )
+      })
+  )
+
+losesNothing("serializable")
+variants(() => {
+  losesNothing("read committed")
+  losesNothing("repeatable read")
+})

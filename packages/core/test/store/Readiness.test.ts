@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os"
 import { assert, describe, it } from "@effect/vitest"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
 import { Database } from "@reins/core/store/Database"
 import { known } from "@reins/core/store/Migrations"
 import { Readiness } from "@reins/core/store/Readiness"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { ApiKeyId, WorkspaceId } from "@reins/core/domain/Ids"
-import type { AccountPrincipal, Principal } from "@reins/core/domain/Principal"
+import type { ApiKeyId, WorkspaceId } from "@reins/base/domain/Ids"
+import type { AccountPrincipal, Principal } from "@reins/base/domain/Principal"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { Messages } from "@reins/core/sessions/Messages"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
@@ -10,7 +10,7 @@ import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { ToolRuns } from "@reins/core/tools/ToolRuns"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 
 /** The calls of the agent of a turn whose message somebody has sent. */
@@ -54,7 +54,7 @@ const ends = {
     sql((sql) => sql`delete from workspace_members where account_id = ${accountId}`)
 }
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`the account that an agent acts for on ${name}`, () => {
     for (const [what, end] of Object.entries(ends))
       it.scopedLive(`${what} ends the right of the agent's tools in the middle of a turn`, () =>

@@ -1,13 +1,13 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import { type CoreLimits, defaultLimits } from "@reins/base/base/CoreLimits"
 import { Artifacts } from "@reins/core/artifacts/Artifacts"
-import { type CoreLimits, defaultLimits } from "@reins/core/base/CoreLimits"
 import { Messages } from "@reins/core/sessions/Messages"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { end } from "../delegations/Children.js"
 import { agentOf, newAgent } from "./CallingAgent.js"
@@ -28,7 +28,7 @@ const publisher = Effect.gen(function* () {
   return { first, principal, publishAs }
 })
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`the limits of artifacts on ${name}`, () => {
     const withLimits = (more: Partial<CoreLimits>) =>
       Effect.provide(services(layer, { limits: { ...defaultLimits, ...more } }))

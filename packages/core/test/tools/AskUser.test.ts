@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { systemActor } from "@reins/core/access/Access"
-import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import type { Interaction } from "@reins/core/sessions/Interaction"
 import { Interactions } from "@reins/core/sessions/Interactions"
 import type { InteractionAnswer } from "@reins/core/sessions/InteractionsApi"
@@ -15,7 +15,7 @@ import { Journal } from "@reins/core/store/Journal"
 import { ToolRuns } from "@reins/core/tools/ToolRuns"
 import { faultsOf } from "@reins/testing/Faults"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Exit, Fiber, Schedule, Scope } from "effect"
 
 const runner = systemActor("runner")
@@ -47,7 +47,7 @@ const given = Effect.gen(function* () {
   const pending = Effect.map(interactions.list(principal, session.id, { state: "pending" }), ({ items }) => items)
   const asked = Effect.repeat(pending, {
     until: ({ length }) => length > 0,
-    schedule: Schedule.spaced("5 millis")
+    schedule: Schedule.spaced("25 millis")
   }).pipe(
     Effect.zipRight(pending),
     Effect.flatMap(([first]) => (first === undefined ? Effect.dieMessage("nothing was asked") : Effect.succeed(first)))
@@ -56,7 +56,7 @@ const given = Effect.gen(function* () {
   return { answer, asked, begin, journal, pending, principal, sent, turns }
 })
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`questions that agents ask with a tool on ${name}`, () => {
     it.scopedLive("the turn waits for the person, and the agent gets the answer in words", () =>
       Effect.gen(function* () {
@@ -127,7 +127,7 @@ for (const { layer, name } of databases) {
         const waiting = yield* Effect.fork(third.ask({ question: "Two?" }))
         yield* Effect.repeat(turns.get(principal, third.id), {
           until: ({ state }) => state === "requires_action",
-          schedule: Schedule.spaced("5 millis")
+          schedule: Schedule.spaced("25 millis")
         })
         assert.deepStrictEqual(
           (yield* pending).map(({ id, turn_id }) => [id, turn_id]),

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type CoreLimits, defaultLimits } from "@reins/core/base/CoreLimits"
-import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { type CoreLimits, defaultLimits } from "@reins/base/base/CoreLimits"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import type { ProjectServer } from "@reins/core/projects/ProjectServer"
 import { Projects } from "@reins/core/projects/Projects"
 import { Interactions } from "@reins/core/sessions/Interactions"
@@ -10,7 +10,7 @@ import { CallLedger } from "@reins/core/tools/CallLedger"
 import { faultsOf } from "@reins/testing/Faults"
 import { mcpServer } from "@reins/testing/mcp/McpServer"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Fiber, Schedule } from "effect"
 import { begin, project } from "../mcp/ServerAgent.js"
 import { agentOf, newAgent } from "./CallingAgent.js"
@@ -61,7 +61,7 @@ const words = { type: "text", text: "A picture." } as const
 /** The bench opens 64. Each open call is a row that all who wait read again and again, so fewer prove the same. */
 const most = 8
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`the limits of calls on ${name}`, () => {
     const withLimits = (more: Partial<CoreLimits> = {}) =>
       Effect.provide(services(layer, { limits: { ...defaultLimits, ...more }, allowPrivateHosts: ["127.0.0.1"] }))

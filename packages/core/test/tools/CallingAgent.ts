@@ -1,10 +1,10 @@
-import type { Principal } from "@reins/core/domain/Principal"
-import type { OfferedCall } from "@reins/core/relay/mcp/ToolOffer"
+import type { Principal } from "@reins/base/domain/Principal"
 import { Messages } from "@reins/core/sessions/Messages"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import { ToolRuns } from "@reins/core/tools/ToolRuns"
+import type { OfferedCall } from "@reins/machine/relay/mcp/ToolOffer"
 import { Effect } from "effect"
 import { begin } from "../delegations/Children.js"
 

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import { defaultLimits } from "@reins/base/base/CoreLimits"
+import { ClaimId, newId } from "@reins/base/domain/Ids"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { systemActor } from "@reins/core/access/Access"
-import { defaultLimits } from "@reins/core/base/CoreLimits"
-import { ClaimId, newId } from "@reins/core/domain/Ids"
-import { ReinsError } from "@reins/core/domain/ReinsError"
-import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import type { FunctionTool } from "@reins/core/sessions/functions/FunctionTool"
 import type { Interaction } from "@reins/core/sessions/Interaction"
 import { Interactions } from "@reins/core/sessions/Interactions"
@@ -24,7 +24,7 @@ import { ToolSources } from "@reins/core/tools/ToolSources"
 import { faultsOf } from "@reins/testing/Faults"
 import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { answersAtDeadlines, claimedCalls } from "@reins/testing/Volume"
 import { Effect, Exit, Fiber, Schedule, Scope } from "effect"
 
@@ -148,7 +148,7 @@ const meetings = Effect.fnUntraced(function* (count: number) {
 
 const longAgo = "2020-01-01T00:00:00.000Z"
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`functions of callers on ${name}`, () => {
     it.scopedLive("a long answer is cut in the middle, and the agent finds the whole below its home", () =>
       Effect.gen(function* () {

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { defaultLimits } from "@reins/core/base/CoreLimits"
-import { SessionId } from "@reins/core/domain/Ids"
+import { defaultLimits } from "@reins/base/base/CoreLimits"
+import { SessionId } from "@reins/base/domain/Ids"
 import { Messages } from "@reins/core/sessions/Messages"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { begin, end } from "../delegations/Children.js"
 import { newAgent, type ToolValue, valueOf } from "./CallingAgent.js"
@@ -34,7 +34,7 @@ const finishes = {
   cancelled: ({ parent }: Given) => parent.call("cancel", { delegation_id: "writer" })
 }
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`a further prompt to a delegation on ${name}`, () => {
     const withServices = Effect.provide(services(layer))
 

@@ -5,7 +5,7 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { blindAgents, callingAgents } from "@reins/testing/harness/SmallAgent"
 import { mcpServer } from "@reins/testing/mcp/McpServer"
 import { services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Redacted } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { toldBy } from "../delegations/Told.js"
@@ -54,7 +54,7 @@ const answers: ReadonlyArray<readonly [string, object, readonly [string, number]
 ]
 
 /** A turn whose agent calls a tool of a server that answers with words and an image: what its model and the page get. */
-const turnOf = (agents: typeof callingAgents, database: (typeof databases)[number]["layer"]) =>
+const turnOf = (agents: typeof callingAgents, database: (typeof flowDatabases)[number]["layer"]) =>
   withAgent(
     "alpha_gateway",
     ({ eventsUntil, gateway, principal, runTurn, workspaceId }) =>
@@ -84,7 +84,7 @@ const turnOf = (agents: typeof callingAgents, database: (typeof databases)[numbe
 
 const leftOut = "[1 image (image/png) left out: your program passes no images on to you. Ask for words instead.]"
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`answers in words on ${name}`, () => {
     it.scopedLive("an answer that is no text is told in words, whatever the server gives", () =>
       Effect.gen(function* () {

@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { defaultLimits } from "@reins/core/base/CoreLimits"
+import { defaultLimits } from "@reins/base/base/CoreLimits"
 import { Delegations } from "@reins/core/delegations/Delegations"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import type { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Layer } from "effect"
 import { codeOf } from "../delegations/Children.js"
 import { agentOf, newAgent, valueOf } from "./CallingAgent.js"
@@ -31,7 +31,7 @@ const twoNodes = Effect.fnUntraced(function* (
 
 const delegate = (name: string) => ["delegate", { name, instructions: "Do a part." }] as const
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`the limits of delegations on ${name}`, () => {
     it.scopedLive(
       "20 calls at once, of five sessions of a tree and two servers, make exactly as many as there is room",

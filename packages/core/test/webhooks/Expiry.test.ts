@@ -1,14 +1,14 @@
 import { assert, describe, layer as layerOf } from "@effect/vitest"
-import { fromNow } from "@reins/core/domain/Timestamp"
+import { fromNow } from "@reins/base/domain/Timestamp"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import * as WorkspaceLog from "@reins/core/store/WorkspaceLog"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { appendUsage } from "../events/Sessions.js"
 import { eventually, newEndpoint, sending, services } from "./Endpoints.js"
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`Events that are no longer kept, on ${name}`, () => {
     layerOf(services(layer), { excludeTestServices: true })((it) => {
       it.scoped("end their deliveries, which is not held against the endpoint, and the later ones follow", () =>

@@ -1,14 +1,14 @@
 import { assert, describe, layer as layerOf } from "@effect/vitest"
-import { fromNow, Timestamp } from "@reins/core/domain/Timestamp"
+import { fromNow, Timestamp } from "@reins/base/domain/Timestamp"
 import { Database } from "@reins/core/store/Database"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { addSession, appendUsage } from "../events/Sessions.js"
 import { eventually, firsts, newEndpoint, sending, services, verified } from "./Endpoints.js"
 
 const hourMs = 3_600_000
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`What people have delivered, on ${name}`, () => {
     layerOf(services(layer), { excludeTestServices: true })((it) => {
       it.scoped(

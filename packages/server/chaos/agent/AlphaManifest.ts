@@ -1,4 +1,4 @@
-import { vouched } from "@reins/core/harness/Evidence"
+import { vouched } from "@reins/machine/harness/Evidence"
 import alpha from "../../../../manifests/alpha.json" with { type: "json" }
 
 /** The program that is started in the place of alpha's agent; alpha's own where there is none. */

@@ -1,5 +1,5 @@
 import type { Reins } from "@reins/client"
-import { type OptionalProvider, optionalProviders } from "@reins/core/harness/OptionalManifests"
+import { type OptionalProvider, optionalProviders } from "@reins/machine/harness/OptionalManifests"
 import { newCaller } from "@reins/testing/process/Caller"
 import { inHome, placeForEachTest } from "@reins/testing/process/Place"
 import { makeInstallation, startServer } from "@reins/testing/process/ServerProcess"

@@ -9,16 +9,17 @@ import { eventually } from "@reins/testing/process/Waiting"
 import { assert, it } from "vitest"
 import { readStream } from "../events/EventReaders.js"
 import { deployed } from "./Deploy.js"
+import { assertSocket } from "./EditorSocket.js"
 import { assertHidden } from "./Hidden.js"
 
 const place = placeForEachTest(inMemory)
 
-it("behind Caddy events go out at once, figures stay inside, and a client's address is known", {
+it("behind Caddy events go out at once, editors speak WebSocket, figures stay inside, and a client's address is known", {
   timeout: 300_000
 }, async () => {
   const server = await startServer({
     dataDir: place.dataDir,
-    env: { REINS_METRICS: "on", REINS_LOG_LEVEL: "info", REINS_TRUSTED_PROXIES: "127.0.0.1" }
+    env: { REINS_METRICS: "on", REINS_LOG_LEVEL: "info", REINS_TRUSTED_PROXIES: "127.0.0.1", REINS_ACP: "on" }
   })
   const port = await steadyPort()
   const caddy = spawn("caddy", ["run", "--config", deployed("Caddyfile"), "--adapter", "caddyfile"], {
@@ -48,6 +49,7 @@ it("behind Caddy events go out at once, figures stay inside, and a client's addr
     const caller = await newCaller(server, place.dataDir)
     const reins = caller.at({ url })
     const sessionId = await caller.newSession(reins)
+    for (let count = 0; count < 6; count++) await assertSocket(url, caller.apiKey)
     // The stream would last for minutes: an event that arrives within it was not kept back until its end.
     let arrived = false
     await readStream(

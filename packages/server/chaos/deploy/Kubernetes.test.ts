@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
 import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
 import { placeForEachTest } from "@reins/testing/process/Place"
 import { assert, it } from "vitest"

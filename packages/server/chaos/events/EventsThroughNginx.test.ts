@@ -7,6 +7,7 @@ import { type ServerOptions, type ServerProcess, startServer } from "@reins/test
 import { upTo } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
 import { afterEach, assert, beforeEach, it } from "vitest"
+import { assertSocket } from "../deploy/EditorSocket.js"
 import { assertHidden } from "../deploy/Hidden.js"
 import { byClient, bySse, readStream, type Source } from "./EventReaders.js"
 import { type Nginx, startNginx } from "./Nginx.js"
@@ -20,7 +21,7 @@ let reins: Reins
 
 beforeEach(async () => {
   const port = await steadyPort()
-  const env = { REINS_METRICS: "on", REINS_LOG_LEVEL: "info", REINS_TRUSTED_PROXIES: "127.0.0.1" }
+  const env = { REINS_METRICS: "on", REINS_LOG_LEVEL: "info", REINS_TRUSTED_PROXIES: "127.0.0.1", REINS_ACP: "on" }
   options = { dataDir: place.dataDir, args: ["--port", String(port)], env }
   server = await startServer(options)
   nginx = await startNginx(server.url)
@@ -152,6 +153,10 @@ it("a stream in which nothing happens beats every 15 s, and outlives the minute 
   const gaps = beats.slice(1).map((at, index) => at - (beats[index] ?? 0))
   process.stdout.write(`heartbeats through nginx: ${gaps.map((gap) => (gap / 1000).toFixed(2)).join(", ")} s apart\n`)
   assert.isAbove((beats.at(-1) ?? 0) - (beats[0] ?? 0), 59_000)
+})
+
+it("editors speak WebSocket through nginx with the file of deploy/", async () => {
+  for (let count = 0; count < 6; count++) await assertSocket(nginx.deployedUrl, source.apiKey)
 })
 
 it("readers that are cut, and whose server is killed behind nginx, read each event once and in order", async () => {

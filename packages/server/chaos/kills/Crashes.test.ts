@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { packagesOfCore } from "@reins/testing/Sources"
 import { assert, it } from "vitest"
 import { killedAtEach } from "./KilledServer.js"
 import { matrix, points } from "./matrix/Matrix.js"
@@ -22,7 +23,7 @@ const heldOnNodes = new Set(
 
 it("every point of the product is in a matrix, once in the product, and has a row", () => {
   const packages = join(import.meta.dirname, "../../..")
-  const found = [...pointsOfProduct(join(packages, "core/src")), ...pointsOfProduct(join(packages, "server/src"))]
+  const found = [...packagesOfCore, "server"].flatMap((name) => pointsOfProduct(join(packages, name, "src")))
   const proven = new Set([...points, ...heldOnNodes])
   assert.deepStrictEqual([...found].sort(), [...proven].sort())
   assert.deepStrictEqual(

@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, readFileSync, renameSync } from "node:fs"
 import { join } from "node:path"
-import type { FailpointName } from "@reins/core/base/Failpoint"
+import type { FailpointName } from "@reins/base/base/Failpoint"
 import { Effect } from "effect"
 
 /** `name` or `name:n`: the point at which this process is killed, and at which passage of it. */

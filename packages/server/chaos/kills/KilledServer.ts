@@ -1,4 +1,4 @@
-import type { ServerPoint } from "@reins/core/base/Failpoint"
+import type { ServerPoint } from "@reins/base/base/Failpoint"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import type { DatabaseName, Installation } from "./Installation.js"
 import { Installations } from "./Installations.js"

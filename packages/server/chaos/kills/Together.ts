@@ -1,4 +1,4 @@
-import type { ServerPoint } from "@reins/core/base/Failpoint"
+import type { ServerPoint } from "@reins/base/base/Failpoint"
 import { assert } from "vitest"
 import type { Installation } from "./Installation.js"
 import type { Crash, Row } from "./matrix/Row.js"

@@ -1,5 +1,5 @@
 import { hostname } from "node:os"
-import { denied, judged, numberOn } from "@reins/core/executor/sandbox/Syscalls"
+import { denied, judged, numberOn } from "@reins/machine/executor/sandbox/Syscalls"
 import { networkAttempts } from "./NetworkAttempts.js"
 import type { Attempt, Surroundings } from "./World.js"
 

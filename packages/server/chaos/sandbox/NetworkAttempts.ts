@@ -1,4 +1,4 @@
-import { judged, numberOn } from "@reins/core/executor/sandbox/Syscalls"
+import { judged, numberOn } from "@reins/machine/executor/sandbox/Syscalls"
 import type { Attempt, Surroundings } from "./World.js"
 
 /** The families of sockets that are not divided by network namespaces, or that reach the kernel's own parts. */

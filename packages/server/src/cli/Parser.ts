@@ -151,7 +151,7 @@ const sentenceOf = ({ code, message }: CommanderError, { command, path }: Resolv
       return `--${called?.name ?? word} needs a value: ${called?.about ?? ""}. ${help}`
     case "commander.invalidArgument": {
       const [, given = "", argument] =
-        /value '([^']*)' .* argument '([^']*)'/.exec(message) ?? / argument '([^']*)' is invalid/.exec(message) ?? []
+        /value '([^']*)' [^']*argument '([^']*)'/.exec(message) ?? / argument '([^']*)' is invalid/.exec(message) ?? []
       const refused = takes.find((each) => each.name === argument) ?? called
       return refused === undefined ? message : notOf(refused, given)
     }

@@ -1,7 +1,7 @@
 import { basename } from "node:path"
+import { cutText } from "@reins/base/base/CutText"
 import type { Artifact } from "@reins/core/artifacts/Artifact"
 import { isShownInPlace } from "@reins/core/artifacts/MediaTypes"
-import { cutText } from "@reins/core/base/CutText"
 
 /**
  * The headers of the content of an artifact. A browser shows the images that run nothing. It saves everything else, and would run none of it.

@@ -1,5 +1,5 @@
-import { cutText } from "@reins/core/base/CutText"
-import { ReinsError } from "@reins/core/domain/ReinsError"
+import { cutText } from "@reins/base/base/CutText"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import type { Exchange } from "./Exchange.js"
 
 /** The error for a body that is not announced as JSON in UTF-8. A guess would take a form or a text for what it is not. */

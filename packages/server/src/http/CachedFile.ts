@@ -43,5 +43,10 @@ export const cachedFile = (
 const knows = (exchange: Exchange, digest: string): boolean =>
   (exchange.header("if-none-match") ?? "").split(",").some((tag) => tag.trim().replace(/^W\//, "") === `"${digest}"`)
 
-const takesGzip = (accepted = ""): boolean =>
-  /(?:^|[\s,])(?:gzip|\*)\s*(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))(?:;|,|$)/i.test(accepted)
+/** True when an `Accept-Encoding` allows gzip. */
+export const takesGzip = (accepted = ""): boolean => {
+  const codings = accepted.split(",").map((coding) => coding.split(";").map((part) => part.trim().toLowerCase()))
+  const [, ...terms] = codings.find(([name]) => name === "gzip") ??
+    codings.find(([name]) => name === "*") ?? ["", "q=0"]
+  return !terms.some((term) => /^q\s*=\s*0(?:\.0*)?$/.test(term))
+}

@@ -29,14 +29,43 @@ const addressOf = (hop: string): string | undefined => {
   return isIP(unzoned) === 0 ? undefined : unzoned
 }
 
+/** The elements of a `Forwarded` header. A quote that does not end parts elements as a comma does. */
+const elementsOf = (header: string): ReadonlyArray<string> => {
+  const [quoted, plainText] = [/"(?:\\.|[^"\\])*"/y, /[^,"]+/y]
+  const elements: Array<string> = []
+  let element = ""
+  // Where one quote does not end, no later one does.
+  let isClosed = true
+  for (let at = 0; at < header.length; ) {
+    const form = header[at] === '"' && isClosed ? quoted : plainText
+    form.lastIndex = at
+    const found = form.exec(header)?.[0] ?? ""
+    if (found === "") {
+      if (form === quoted) {
+        isClosed = false
+        continue
+      }
+      elements.push(element)
+    }
+    element = found === "" ? "" : element + found
+    at += found.length || 1
+  }
+  return [...elements, element].filter((each) => each !== "")
+}
+
+/** The value of `for=` in an element; undefined where it has none. */
+const forIn = (element: string): string | undefined =>
+  element
+    .split(";")
+    .map((pair) => [pair.slice(0, pair.indexOf("=")).trim().toLowerCase(), pair.slice(pair.indexOf("=") + 1).trim()])
+    .filter(([name]) => name === "for")
+    .map(([, value = ""]) => (/^".*"$/.test(value) ? value.slice(1, -1).replaceAll(/\\(.)/g, "$1") : value))
+    .find((value) => !/[\s,"]/.test(value))
+
 /** The hops that a proxy has noted, oldest first; what is no `for=` of an element is an empty hop, so that the number of hops stays true. */
 const hopsOf = ({ forwarded, forwardedFor }: Forwarding): ReadonlyArray<string> => {
   if (forwardedFor !== undefined) return forwardedFor.split(",").map((hop) => hop.trim())
-  const elements = forwarded?.match(/(?:"(?:\\.|[^"\\])*"|[^,"])+/g) ?? []
-  return elements.map((element) => {
-    const [, quoted, token] = /(?:^|;)\s*for\s*=\s*(?:"((?:\\.|[^"\\])*)"|([^\s;,"]*))\s*(?:;|$)/i.exec(element) ?? []
-    return quoted?.replaceAll(/\\(.)/g, "$1") ?? token ?? ""
-  })
+  return elementsOf(forwarded ?? "").map((element) => forIn(element) ?? "")
 }
 
 /**

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs"
 import { readdir, readFile } from "node:fs/promises"
 import { extname, join } from "node:path"
-import { once } from "@reins/core/base/Once"
-import { notFound } from "@reins/core/domain/ReinsError"
+import { once } from "@reins/base/base/Once"
+import { notFound } from "@reins/base/domain/ReinsError"
 import { Effect } from "effect"
 import { consoleDirectory } from "../ConsoleDirectory.js"
 import { type CachedFile, cachedFile } from "./CachedFile.js"
@@ -65,7 +65,7 @@ const route = (path: `/${string}`, answer: Route["answer"]): Route => ({ method:
  * request by the public URL is given its whole path. A request past the proxy is given a path of the server itself.
  */
 const consoleFrom = (exchange: Exchange, { host, pathname }: URL): string => {
-  const path = pathname.replace(/\/+$/, "")
+  const path = pathname.replace(/(?<!\/)\/+$/, "")
   return path !== "" && exchange.header("host") === host ? `${path}/ui` : "ui"
 }
 

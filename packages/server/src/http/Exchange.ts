@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Cookies from "@effect/platform/Cookies"
-import type { Principal } from "@reins/core/domain/Principal"
+import type { Principal } from "@reins/base/domain/Principal"
 import type { Forwarding } from "./ClientAddress.js"
 import type { InProcess } from "./InProcess.js"
 
@@ -16,7 +16,7 @@ export class Exchange {
   readonly requestId: string
   /** The address of the client, as the connection, a trusted proxy or another node tells it. */
   clientAddress: string
-  /** Headers of the answer, by their names in lower case. Those of the reply itself win. */
+  /** Headers of the answer besides the common ones, by their names in lower case. They win over those, and the reply's own over both. */
   readonly headers: Record<string, string>
   /** Cookies that the answer sets. */
   readonly cookies: Array<Cookies.Cookie> = []
@@ -29,7 +29,8 @@ export class Exchange {
     readonly request: IncomingMessage,
     readonly response: ServerResponse,
     addressOf: (peer: string, forwarding: Forwarding) => string,
-    commonHeaders: Readonly<Record<string, string>>,
+    /** Headers of every answer: names in lower case, each followed by its value. */
+    readonly commonHeaders: ReadonlyArray<string>,
     /** Calls the routes of this process, for a door that is a client of them. */
     readonly inProcess: InProcess
   ) {
@@ -47,7 +48,7 @@ export class Exchange {
       forwarded: this.header("forwarded")
     })
     this.isForApps = isOfDoor(request.socket)
-    this.headers = { ...commonHeaders, "x-request-id": this.requestId }
+    this.headers = { "x-request-id": this.requestId }
   }
 
   /** A header of the request, by its name in lower case. */

@@ -1,56 +1,64 @@
-import { clientNetwork } from "@reins/core/base/ClientNetwork"
-import { limited } from "@reins/core/base/Limited"
-import { ReinsError } from "@reins/core/domain/ReinsError"
+import { clientNetwork } from "@reins/base/base/ClientNetwork"
+import { limited } from "@reins/base/base/Limited"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Effect } from "effect"
+import { announcesBody } from "./BodyType.js"
 import type { Exchange } from "./Exchange.js"
+import { HookPlaces } from "./HookPlaces.js"
 import { readBody, refusalOfLength, type TooLarge } from "./middleware/BodyLimit.js"
 import { smallBytes } from "./middleware/BodyMemory.js"
 
-/** The calls with larger bodies that are read at once, of all clients and of one. Nobody has proved anything yet. */
-const mostAtOnce = 8
-const mostOfOne = 2
-
 /** The time that a body has to arrive. */
-const patienceMs = 10_000
+const arrivalMs = 10_000
 
-const reading = new Map<string, number>()
+const places = new HookPlaces()
 
-const count = (): number => [...reading.values()].reduce((sum, one) => sum + one, 0)
+/** The refusals of a body that does not come, or has no place. */
+export type BodyRefused = TooLarge | ReinsError<"request_timeout" | "waiting_capacity">
 
-/**
- * The body of somebody whom nobody knows. Few larger ones are read at once, and not for long, so that they do not hold up the bodies of those who have an
- * account.
- */
-export const readHookBody = (
-  exchange: Exchange,
-  limit: number
-): Effect.Effect<Buffer, TooLarge | ReinsError<"rate_limited">> =>
+/** The body of a call, of whose caller nobody knows anything yet. */
+interface Incoming<E> {
+  readonly exchange: Exchange
+  readonly limit: number
+  /** The time that it may wait for its place. */
+  readonly patienceMs: number
+  /** True where its hook is there. A body for a hook that there is not is read, and forgotten. */
+  readonly isKnown: Effect.Effect<boolean, E>
+}
+
+/** Does something with the body of a call. A larger one waits for its place first, and holds it until its work is done. */
+export const withHookBody = <A, E, E2>(
+  { exchange, isKnown, limit, patienceMs }: Incoming<E2>,
+  use: (body: Buffer) => Effect.Effect<A, E>
+): Effect.Effect<A, E | E2 | BodyRefused> =>
   Effect.suspend(() => {
+    if (!announcesBody(exchange)) return use(Buffer.alloc(0))
     const refusal = refusalOfLength(exchange, limit)
     if (refusal !== undefined) return Effect.fail(refusal)
-    const read = limited(readBody(exchange, limit), (body) =>
-      Effect.timeoutFail(body, { duration: patienceMs, onTimeout: () => refused(exchange) })
-    )
+    const read = (isKept: boolean) => Effect.flatMap(arrived(exchange, readBody(exchange, limit, isKept)), use)
     const length = exchange.header("content-length")
-    if (length !== undefined && Number(length) <= smallBytes) return read
-    const client = clientNetwork(exchange.clientAddress)
-    const own = reading.get(client) ?? 0
-    if (own >= mostOfOne || count() >= mostAtOnce) return Effect.fail(refused(exchange))
-    reading.set(client, own + 1)
-    const leave = Effect.sync(() => {
-      const left = (reading.get(client) ?? 1) - 1
-      if (left === 0) reading.delete(client)
-      else reading.set(client, left)
-    })
-    return Effect.ensuring(read, leave)
+    const bytes = length === undefined ? limit : Number(length)
+    if (bytes <= smallBytes) return read(true)
+    const network = clientNetwork(exchange.clientAddress)
+    return Effect.flatMap(isKnown, (known) =>
+      known ? closing(exchange, places.hold({ network, bytes, patienceMs }, read(true))) : read(false)
+    )
   })
 
-const refused = (exchange: Exchange) => {
-  exchange.headers["connection"] = "close"
-  return new ReinsError({
-    code: "rate_limited",
-    message: "Too many large bodies of hooks come in at once, or this one comes too slowly. Send it again.",
-    details: { policy: "hook bodies", limit: mostOfOne, window_seconds: patienceMs / 1000 },
-    retryAfterSeconds: 1
-  })
-}
+const arrived = <A, E>(exchange: Exchange, body: Effect.Effect<A, E>) =>
+  limited(body, (body) => Effect.timeoutFail(body, { duration: arrivalMs, onTimeout: () => tooSlow })).pipe((read) =>
+    closing(exchange, read)
+  )
+
+/** Closes the connection after a failure, because a rest of the body stays unread. */
+const closing = <A, E>(exchange: Exchange, read: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.tapError(read, () =>
+    Effect.sync(() => {
+      exchange.headers["connection"] = "close"
+    })
+  )
+
+const tooSlow = new ReinsError({
+  code: "request_timeout",
+  message: `The body did not come within ${arrivalMs / 1000} seconds. Send it again.`
+})

@@ -1,5 +1,5 @@
 import type { RequestListener } from "node:http"
-import type { CoreLimits } from "@reins/core/base/CoreLimits"
+import type { CoreLimits } from "@reins/base/base/CoreLimits"
 import { Cause, Context, Effect, Exit, FiberId, Runtime, RuntimeFlags } from "effect"
 import { type Shutdown, shuttingDown } from "../Shutdown.js"
 import { clientAddressBehind } from "./ClientAddress.js"
@@ -69,13 +69,17 @@ export const listener = (
       const preflight = cors?.admit(exchange)
       const refusal =
         shutdown.enter(exchange) ?? refusalOfRepeated(request.rawHeaders) ?? refusalOfBody(exchange, limits)
-      const match = refusal === undefined && preflight === undefined ? table.find(exchange) : undefined
+      const match = preflight === undefined ? table.find(exchange) : undefined
       const route = match?.route
+      const inItsForm = route?.inItsForm ?? ((failure: Reply) => failure)
       const untraced = Effect.catchAllCause(
         Effect.suspend(
           () => refusal ?? preflight ?? match?.route.answer(exchange, match.params) ?? table.otherwise(exchange)
         ),
-        (cause) => (Cause.isInterruptedOnly(cause) ? Effect.interrupt : replyToFailure(cause, exchange.requestId))
+        (cause) =>
+          Cause.isInterruptedOnly(cause)
+            ? Effect.interrupt
+            : Effect.map(replyToFailure(cause, exchange.requestId), inItsForm)
       )
       const answer = inSpan === undefined ? untraced : inSpan(exchange, route, untraced)
 
@@ -84,7 +88,7 @@ export const listener = (
         const ms = performance.now() - startedAt
         if (Exit.isFailure(exit)) {
           // A client that is still there has waited for work that was stopped.
-          send(exchange, errorReply(shuttingDown, exchange.requestId))
+          send(exchange, inItsForm(errorReply(shuttingDown, exchange.requestId)))
           return route?.meter?.ended(clientGone, ms / 1000)
         }
         const { status } = exit.value

@@ -1,4 +1,4 @@
-import { toMillis } from "@reins/core/domain/Timestamp"
+import { toMillis } from "@reins/base/domain/Timestamp"
 import type { JobState } from "@reins/core/jobs/Job"
 import type { WebhookEndpointState } from "@reins/core/webhooks/Webhook"
 import type { Unsealed } from "@reins/core/worktrees/snapshots/SnapshotStore"

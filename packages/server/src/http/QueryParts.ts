@@ -1,4 +1,4 @@
-import { JoinsRepeated } from "@reins/core/domain/Query"
+import { JoinsRepeated } from "@reins/base/domain/Query"
 import { SchemaAST as AST, type Schema } from "effect"
 import { namesOf, unknownParameters } from "./UnknownFields.js"
 import { echoed } from "./validation/EchoedInput.js"

@@ -1,6 +1,6 @@
 import type { HttpMethod } from "@effect/platform/HttpMethod"
-import type { ReinsError } from "@reins/core/domain/ReinsError"
-import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import type { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import type { Effect } from "effect"
 import type { Exchange } from "./Exchange.js"
 import type { ValidationFailed } from "./middleware/ErrorEnvelope.js"
@@ -20,6 +20,8 @@ export interface Route {
   /** True for a change, which is finished even when its client has gone. A read is not. */
   readonly mutates: boolean
   readonly answer: (exchange: Exchange, params: PathParams) => Effect.Effect<Reply, Failure>
+  /** Gives a failure, also one before the route was asked, the form that the protocol of the route has; the envelope of the API when absent. */
+  readonly inItsForm?: (failure: Reply) => Reply
   /** Counts the requests of the route, if they are to be counted. */
   readonly meter?: Meter
 }

@@ -1,5 +1,5 @@
 import type { HttpMethod } from "@effect/platform/HttpMethod"
-import { notFound, ReinsError } from "@reins/core/domain/ReinsError"
+import { notFound, ReinsError } from "@reins/base/domain/ReinsError"
 import { Effect } from "effect"
 import * as FindMyWay from "find-my-way-ts"
 import type { Exchange } from "./Exchange.js"

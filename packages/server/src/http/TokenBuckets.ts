@@ -7,13 +7,14 @@ export class TokenBuckets {
     this.perMs = perMinute / 60_000
   }
 
-  /** Takes one for a subject. Undefined when there was one, else the seconds until there is. */
-  take(subject: string, now: number): number | undefined {
+  /** Takes the next one of a subject, if it is there within a time. Gives the milliseconds until it is there, and whether it was taken. */
+  reserve(subject: string, now: number, patienceMs: number): { readonly waitMs: number; readonly isTaken: boolean } {
     if (this.buckets.size >= 10_000) this.forgetFull(now)
     const tokens = this.filled(subject, now)
-    const isFree = tokens >= 1
-    this.buckets.set(subject, { tokens: isFree ? tokens - 1 : tokens, at: now })
-    return isFree ? undefined : Math.ceil((1 - tokens) / this.perMs / 1000)
+    const waitMs = Math.max(0, Math.ceil((1 - tokens) / this.perMs))
+    const isTaken = waitMs <= patienceMs
+    this.buckets.set(subject, { tokens: isTaken ? tokens - 1 : tokens, at: now })
+    return { waitMs, isTaken }
   }
 
   private filled(subject: string, now: number): number {

@@ -1,6 +1,6 @@
-import { cutText } from "@reins/core/base/CutText"
+import { cutText } from "@reins/base/base/CutText"
+import { InstalledFrom, installedCredentials } from "@reins/base/domain/Installed"
 import type { InstalledNames } from "@reins/core/catalog/Installed"
-import { InstalledFrom, installedCredentials } from "@reins/core/domain/Installed"
 import { SchemaAST as AST, type Schema } from "effect"
 import type { Exchange } from "./Exchange.js"
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { STATUS_CODES } from "node:http"
-import { ReinsError } from "@reins/core/domain/ReinsError"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { envelopeOf, headersOf } from "./middleware/ErrorEnvelope.js"
 
 /** The whole answer to bytes that are no HTTP request. The connection ends with it. `fault` is the code that Node gives. */

@@ -1,5 +1,6 @@
 import { askingAgents } from "@reins/testing/harness/SmallAgent"
 import { eventually } from "@reins/testing/process/Waiting"
+import { variants } from "@reins/testing/Variants"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
 import { git, keys, reinsAt, terminal, worldForFile } from "./Cli.js"
@@ -10,8 +11,9 @@ const message = script("Do it.", { tool: "write", path: "asked.txt", content: "y
 const run = ["run", message, "--model", "scripted-1"]
 
 describe("what an agent asks", () => {
-  it("is asked on the terminal, and the answer reaches the agent", async () => {
-    const shown = terminal(world().at, run)
+  it("is asked on the terminal, without colours with NO_COLOR; the answer reaches the agent, and a no delivers nothing", async () => {
+    const { at, project } = world()
+    const shown = terminal({ ...at, env: { ...at.env, NO_COLOR: "1" } }, run)
     await shown.until(/The agent asks to: write/)
     await shown.until(/Reject/)
     shown.type(keys.enter)
@@ -20,47 +22,25 @@ describe("what an agent asks", () => {
     shown.type("n")
     const { status, text } = await shown.finished
     assert.strictEqual(status, 0, text)
-  })
-
-  it("is not answered by what was typed before it was shown", async () => {
-    const { at, project } = world()
-    const slow = script(
-      "Do it slowly.",
-      { tool: "write", path: "slow.txt", content: "yes\n" },
-      { say: "Now I tell you slowly what I did.", slow_ms: 100 }
-    )
-    const shown = terminal(at, ["run", slow, "--model", "scripted-1", "--approve"])
-    await shown.until(/Now I tell/)
-    shown.type(`y${keys.enter}`)
-    await shown.until(/Deliver this as a branch/)
-    await shown.until(/Yes/)
-    shown.type("n")
-    const { status, text } = await shown.finished
-    assert.strictEqual(status, 0, text)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: it is how a terminal is told of a style
+    assert.notMatch(shown.raw(), /\u001b\[[\d;]*m/)
     assert.strictEqual(git(project.remote, "branch", "--list"), "* main")
   })
 
-  it("is taken from the terminal when somebody else has answered", async () => {
-    const { at, client, workspaceId } = world()
-    const shown = terminal(at, run)
-    await shown.until(/The agent asks to: write/)
-    const [session] = (await client.sessions.list({ workspace_id: workspaceId, limit: 1 })).items
-    const { items } = await client.interactions.list({ session_id: session?.id ?? "", state: "pending" })
-    await client.interactions.answer({ interaction_id: items[0]?.id ?? "", answer: "once" })
-    await shown.until(/Deliver this as a branch/)
-    shown.type("n")
-    const { status, text } = await shown.finished
-    assert.strictEqual(status, 0, text)
-    assert.notInclude(text, "The answer was not taken")
-  })
-
-  it("is Ctrl-C of the turn when it is answered so", async () => {
-    const shown = terminal(world().at, run)
-    await shown.until(/The agent asks to: write/)
-    shown.type(keys.interrupt)
-    const { status, text } = await shown.finished
-    assert.strictEqual(status, 130, text)
-    assert.include(text, "The turn was cancelled.")
+  variants(() => {
+    it("is taken from the terminal when somebody else has answered", async () => {
+      const { at, client, workspaceId } = world()
+      const shown = terminal(at, run)
+      await shown.until(/The agent asks to: write/)
+      const [session] = (await client.sessions.list({ workspace_id: workspaceId, limit: 1 })).items
+      const { items } = await client.interactions.list({ session_id: session?.id ?? "", state: "pending" })
+      await client.interactions.answer({ interaction_id: items[0]?.id ?? "", answer: "once" })
+      await shown.until(/Deliver this as a branch/)
+      shown.type("n")
+      const { status, text } = await shown.finished
+      assert.strictEqual(status, 0, text)
+      assert.notInclude(text, "The answer was not taken")
+    })
   })
 
   it("is left with --json to whoever reads the events", async () => {
@@ -86,6 +66,35 @@ describe("what an agent asks", () => {
     assert.strictEqual(alone.status, 0, alone.stderr)
     assert.match(alone.stderr, /^\? The agent asks to: write -> Reject \(no terminal to ask; --approve allows it\)$/m)
     assert.notInclude(alone.stdout, "+yes")
+  })
+
+  variants(() => {
+    it("is not answered by what was typed before it was shown", async () => {
+      const { at, project } = world()
+      const slow = script(
+        "Do it slowly.",
+        { tool: "write", path: "slow.txt", content: "yes\n" },
+        { say: "Now I tell you slowly what I did.", slow_ms: 100 }
+      )
+      const shown = terminal(at, ["run", slow, "--model", "scripted-1", "--approve"])
+      await shown.until(/Now I tell/)
+      shown.type(`y${keys.enter}`)
+      await shown.until(/Deliver this as a branch/)
+      await shown.until(/Yes/)
+      shown.type("n")
+      const { status, text } = await shown.finished
+      assert.strictEqual(status, 0, text)
+      assert.strictEqual(git(project.remote, "branch", "--list"), "* main")
+    })
+
+    it("is Ctrl-C of the turn when it is answered so", async () => {
+      const shown = terminal(world().at, run)
+      await shown.until(/The agent asks to: write/)
+      shown.type(keys.interrupt)
+      const { status, text } = await shown.finished
+      assert.strictEqual(status, 130, text)
+      assert.include(text, "The turn was cancelled.")
+    })
   })
 })
 

@@ -26,6 +26,7 @@ describe("reins automations", () => {
     assert.match((await succeed("preview", "0 9 * * mon-fri", "--timezone", "UTC")).stdout, /^UTC +UTC +NOTE\n/)
     assert.include(await refuse("preview", "0 9 * *"), "has 4 fields")
     assert.include(await refuse("preview", "0 0 31 2 *"), "never comes")
+    assert.include(await refuse("preview", "0 0 30 2 */2", "--json"), "never comes")
   })
 
   it("makes an automation, runs it by hand, pauses, resumes and removes it", async () => {
@@ -46,6 +47,76 @@ describe("reins automations", () => {
     assert.include((await succeed("resume", id)).stderr, "It goes on, and acts for you.")
     assert.include((await succeed("remove", id)).stderr, `Yearly (${id}) starts nothing any more.`)
     assert.include((await succeed("ls")).stderr, "There is no automation yet.")
+  })
+
+  it("changes what is named, leaves the rest, and says what changed", async () => {
+    const { client, workspaceId } = world()
+    const when = ["--cron", "0 3 1 1 *", "--timezone", "Europe/Berlin", "--name", "Yearly"]
+    const added = await succeed("add", "Look around.", ...when, "--provider", "alpha", "--model", "scripted-1")
+    const id = added.stdout.trim()
+    const get = () => client.automations.get({ automation_id: id })
+    const { stdout } = await succeed("edit", id, "--name", "Daily", "--cron", "0 4 * * *", "--message", "Look again.")
+    assert.match(stdout, /^name +Yearly +Daily$/m)
+    assert.match(stdout, /^trigger\.expression +0 3 1 1 \* +0 4 \* \* \*$/m)
+    assert.match(stdout, /^target\.message +Look around\. +Look again\.$/m)
+    assert.notMatch(stdout, /timezone|model|overlap/)
+    assert.deepInclude(await get(), {
+      trigger: { kind: "schedule", expression: "0 4 * * *", timezone: "Europe/Berlin" },
+      target: { kind: "new_session", message: "Look again.", harness: { provider_id: "alpha", model: "scripted-1" } }
+    })
+    await succeed("edit", id, "--overlap", "wait", "--max-minutes", "none", "--pause-after", "5", "--budget", "2k")
+    await succeed(
+      "edit",
+      id,
+      "--missed",
+      "skip",
+      "--start-within",
+      "600",
+      "--total-budget",
+      "$9",
+      "--max-parallel",
+      "3"
+    )
+    await succeed("edit", id, "--jitter", "0", "--title", "T", "--label", "a=b=c", "--timezone", "UTC")
+    const edited = await get()
+    assert.deepInclude(edited, { overlap: "wait", max_minutes: null, pause_after_failures: 5, missed: "skip" })
+    assert.deepInclude(edited, { start_within_seconds: 600, max_parallel: 3 })
+    assert.deepStrictEqual(edited.budget, { run: { max_tokens: 2000 }, total: { max_cost_usd: 9 } })
+    assert.deepInclude(edited.target, { title: "T", labels: { a: "b=c" }, message: "Look again." })
+    assert.include((await succeed("edit", id, "--name", "Daily")).stderr, "It was so already.")
+    await succeed("edit", id, "--budget", "none", "--total-budget", "none", "--at", "2099-01-01T00:00:00Z")
+    assert.deepInclude(await get(), { budget: null, trigger: { kind: "once", at: "2099-01-01T00:00:00.000Z" } })
+    const hook = await client.hooks.create({ workspace_id: workspaceId, kind: "github", label: "forge" })
+    const filter = [{ pointer: "/issue/labels/*/name", is: "reins" }]
+    await succeed(
+      "edit",
+      id,
+      "--hook",
+      hook.id,
+      "--events",
+      "issues",
+      "--filter",
+      JSON.stringify(filter),
+      "--pick",
+      "/a,/b"
+    )
+    assert.deepInclude((await get()).trigger, { hook_id: hook.id, events: ["issues"], filter, pick: ["/a", "/b"] })
+    await succeed("edit", id, "--events", "all", "--pick", "none")
+    assert.deepStrictEqual((await get()).trigger, { kind: "hook", hook_id: hook.id, filter, pick: [] })
+    await succeed("edit", id, "--on", "turn.failed", "--of-label", "a=b")
+    assert.deepStrictEqual((await get()).trigger, { kind: "event", types: ["turn.failed"], label: "a=b" })
+    for (const [words, why] of [
+      [[], "Say what to change."],
+      [["--cron", "0 4 * * *", "--at", "2099-01-01T00:00:00Z"], "An automation has one trigger"],
+      [["--timezone", "UTC"], "--timezone is no part of a trigger of the kind event."],
+      [["--filter", "{"], "--filter has to be JSON."],
+      [["--max-minutes", "soon"], "--max-minutes has to be a number, or none."],
+      [["--session", "sess_1", "--model", "x"], "Leave these options out."],
+      [["--cron", "0 0 30 2 *"], "never comes"],
+      [["--deliver", "branch", "--cron", "0 4 * * *"], "have no repository"]
+    ] as const)
+      assert.include(await refuse("edit", id, ...words), why)
+    await succeed("remove", id)
   })
 
   it("tries a filter on a sample, and says what does not hold", async () => {

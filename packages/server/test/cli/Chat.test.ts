@@ -1,6 +1,7 @@
 import { createServer, request } from "node:http"
 import type { Reins } from "@reins/client"
 import { askingAgents } from "@reins/testing/harness/SmallAgent"
+import { variants } from "@reins/testing/Variants"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
 import { keys, reinsAt, terminal, worldForFile } from "./Cli.js"
@@ -11,6 +12,9 @@ const model = ["--model", "scripted-1"]
 const write = script("Do it.", { tool: "write", path: "asked.txt", content: "yes\n" }, { say: "All done." })
 const slow = script("Talk slowly.", { say: "First I look, then I think, and then I answer you.", slow_ms: 100 })
 const more = script("And more.", { say: "Here is more." })
+
+/** Words of the agent. The message that was typed has them, too, after a quote. */
+const spoken = (words: string): RegExp => new RegExp(`(?<!")${words.replaceAll(".", "\\.")}`)
 
 /** The service behind a proxy whose connections can be cut. */
 const cuttable = async (url: string) => {
@@ -60,7 +64,7 @@ describe("reins chat", () => {
     await shown.until(/\+yes/)
     await shown.until(/\/ui\/sessions\/sess_/)
     shown.type(`${more}${keys.enter}`)
-    await shown.until(/Here is more\./)
+    await shown.until(spoken("Here is more."))
     await shown.until(/\/ui\/sessions\/sess_/)
     shown.type(`/diff${keys.enter}`)
     await shown.until(/\+yes/)
@@ -89,13 +93,13 @@ describe("reins chat", () => {
   it("takes what is typed while a turn runs as the next message, and leaves for Ctrl-D", async () => {
     const { at, client } = world()
     const shown = terminal(at, ["chat", slow, ...model])
-    await shown.until(/First I look/)
+    await shown.until(spoken("First I look"))
     shown.type(`${more}${keys.enter}`)
-    await shown.until(/Here is more\./)
+    await shown.until(spoken("Here is more."))
     await shown.until(/\/ui\/sessions\/sess_/)
     await shown.until(/›/)
     shown.type(`${slow}${keys.enter}`)
-    await shown.until(/First I look/)
+    await shown.until(spoken("First I look"))
     shown.type(keys.leave)
     assert.deepStrictEqual(await messagesOf(client, await shown.finished), [slow, more, slow])
   })
@@ -114,7 +118,7 @@ describe("reins chat", () => {
     await shown.until(/Reject/)
     shown.type(keys.enter)
     await shown.until(/All done\./)
-    await shown.until(/Here is more\./)
+    await shown.until(spoken("Here is more."))
     shown.type(keys.leave)
     assert.deepStrictEqual(await messagesOf(client, await shown.finished), [asking, more])
   })
@@ -127,22 +131,24 @@ describe("reins chat", () => {
     shown.type(`\u001b[200~${pasted.replaceAll("\n", "\r")}\u001b[201~`)
     await shown.until(/And more/)
     shown.type(`Thanks.${keys.enter}`)
-    await shown.until(/Here is more\./)
+    await shown.until(spoken("Here is more."))
     await shown.until(/›/)
     shown.type(`${more}${keys.enter}${keys.leave}`)
     assert.deepStrictEqual(await messagesOf(client, await shown.finished), [`${pasted}Thanks.`, more])
   })
 
-  it("keeps the last line of a paste that no terminal marks, and joins lines that end with a backslash", async () => {
-    const { at, client } = world()
-    const shown = terminal(at, ["chat", ...model])
-    await shown.until(/›/)
-    shown.type(`Read this.\rAnd this: \\\r${more}`)
-    await shown.until(/And more/)
-    shown.type(keys.enter)
-    await shown.until(/Here is more\./)
-    shown.type(keys.leave)
-    assert.deepStrictEqual(await messagesOf(client, await shown.finished), [`Read this.\nAnd this: \n${more}`])
+  variants(() => {
+    it("keeps the last line of a paste that no terminal marks, and joins lines that end with a backslash", async () => {
+      const { at, client } = world()
+      const shown = terminal(at, ["chat", ...model])
+      await shown.until(/›/)
+      shown.type(`Read this.\rAnd this: \\\r${more}`)
+      await shown.until(/And more/)
+      shown.type(keys.enter)
+      await shown.until(spoken("Here is more."))
+      shown.type(keys.leave)
+      assert.deepStrictEqual(await messagesOf(client, await shown.finished), [`Read this.\nAnd this: \n${more}`])
+    })
   })
 
   it("says without a terminal what to take instead", async () => {

@@ -1,3 +1,4 @@
+import { variants } from "@reins/testing/Variants"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
 import { keys, reinsAt, terminal, worldForFile } from "./Cli.js"
@@ -34,27 +35,31 @@ describe("a connection without a preferred model", () => {
     assert.strictEqual(after[0]?.harness.model, "scripted-2")
   })
 
-  it("leaves no session where the person leaves the question", async () => {
-    const before = await sessions()
-    const shown = terminal(world().at, ["run", hello])
-    await shown.until(/Which model\?/)
-    shown.type(keys.interrupt)
-    const { text } = await shown.finished
-    assert.include(text, "Nothing more was done.")
-    assert.lengthOf(await sessions(), before.length)
+  variants(() => {
+    it("leaves no session where the person leaves the question", async () => {
+      const before = await sessions()
+      const shown = terminal(world().at, ["run", hello])
+      await shown.until(/Which model\?/)
+      shown.type(keys.interrupt)
+      const { text } = await shown.finished
+      assert.include(text, "Nothing more was done.")
+      assert.lengthOf(await sessions(), before.length)
+    })
   })
 
-  it("has a person choose it in the middle of `reins chat`, which goes on", async () => {
-    const shown = terminal(world().at, ["chat", hello])
-    await shown.until(/Which model\?/)
-    shown.type(keys.enter)
-    await shown.until(/Hello there\./)
-    await shown.until(/\/ui\/sessions\/sess_/)
-    shown.type(`${script("Again.", { say: "Once more." })}${keys.enter}`)
-    await shown.until(/Once more\./)
-    await shown.until(/\/ui\/sessions\/sess_/)
-    shown.type(`/exit${keys.enter}`)
-    assert.strictEqual((await shown.finished).status, 0)
+  variants(() => {
+    it("has a person choose it in the middle of `reins chat`, which goes on", async () => {
+      const shown = terminal(world().at, ["chat", hello])
+      await shown.until(/Which model\?/)
+      shown.type(keys.enter)
+      await shown.until(/Hello there\./)
+      await shown.until(/\/ui\/sessions\/sess_/)
+      shown.type(`${script("Again.", { say: "Once more." })}${keys.enter}`)
+      await shown.until(/Once more\./)
+      await shown.until(/\/ui\/sessions\/sess_/)
+      shown.type(`/exit${keys.enter}`)
+      assert.strictEqual((await shown.finished).status, 0)
+    })
   })
 })
 

@@ -1,14 +1,14 @@
 import { execFileSync, spawn } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { stripVTControlCharacters } from "node:util"
 import { NodeContext } from "@effect/platform-node"
 import { Reins } from "@reins/client"
 import * as Embedded from "@reins/core/Embedded"
-import type { ManifestInvalid, Manifests } from "@reins/core/harness/Manifests"
 import { PasswordCost } from "@reins/core/identity/Passwords"
 import * as Sqlite from "@reins/core/store/Sqlite"
+import type { ManifestInvalid, Manifests } from "@reins/machine/harness/Manifests"
 import { load } from "@reins/server/Config"
 import { commandLine } from "@reins/server/cli/CommandLine"
 import { serverLayer } from "@reins/server/cli/operator/Serve"
@@ -17,6 +17,7 @@ import { agentsIn, endEach } from "@reins/testing/executor/Processes"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
 import { type Finished, published } from "@reins/testing/process/ServerProcess"
 import { eventually } from "@reins/testing/process/Waiting"
+import { onFreshDatabase } from "@reins/testing/store/FreshDatabase"
 import { Effect, Exit, Layer, ManagedRuntime } from "effect"
 import { startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterAll, assert, beforeAll, vi } from "vitest"
@@ -69,23 +70,28 @@ export const reinsProcess = (at: At, args: ReadonlyArray<string>, stdin = ""): P
  * Runs `reins` within this process, which costs a hundredth of one of its own. It is for all that signals and the standard input have no part
  * in. It writes to no terminal.
  */
-export const reinsAt = async (at: At, args: ReadonlyArray<string>): Promise<Finished> => {
+export const reinsAt = async (at: At, args: ReadonlyArray<string>): Promise<Finished> => beginWithin(at, args).finished
+
+/** Begins `reins` within this process. The next command may begin when it has finished. */
+export const beginWithin = (at: At, args: ReadonlyArray<string>): Omit<Running, "pid"> => {
   const before = { directory: process.cwd(), env: process.env }
+  process.chdir(at.cwd)
   const [stdout, stderr] = [captured(process.stdout), captured(process.stderr)]
   process.env = environment(at)
-  process.chdir(at.cwd)
   process.exitCode = undefined
-  try {
-    const exit = await Effect.runPromiseExit(Effect.provide(commandLine(args), [NodeContext.layer, quiet]))
-    const status = Exit.isSuccess(exit) ? Number(process.exitCode ?? 0) : 1
-    return { status, stdout: stdout.text(), stderr: stderr.text() }
-  } finally {
-    process.exitCode = undefined
-    process.chdir(before.directory)
-    process.env = before.env
-    stdout.release()
-    stderr.release()
-  }
+  const finished = Effect.runPromiseExit(Effect.provide(commandLine(args), [NodeContext.layer, quiet]))
+    .then((exit) => {
+      const status = Exit.isSuccess(exit) ? Number(process.exitCode ?? 0) : 1
+      return { status, stdout: stdout.text(), stderr: stderr.text() }
+    })
+    .finally(() => {
+      process.exitCode = undefined
+      process.chdir(before.directory)
+      process.env = before.env
+      stdout.release()
+      stderr.release()
+    })
+  return { output: () => stdout.text() + stderr.text(), finished }
 }
 
 /** Takes what is written to a stream, as a pipe does. */
@@ -165,15 +171,31 @@ export const git = (folder: string, ...args: ReadonlyArray<string>): string =>
     stdio: ["ignore", "pipe", "ignore"]
   }).trim()
 
+let original: string | undefined
+
+/** A project in a directory. This process makes it once, because git takes nine processes for it. */
 export const makeProject = (directory: string): Project => {
-  const remote = join(directory, "remote.git")
-  const folder = join(directory, "project")
-  git(directory, "init", "--quiet", "--bare", "--initial-branch=main", remote)
-  git(directory, "init", "--quiet", "--initial-branch=main", folder)
+  if (original === undefined) {
+    const root = mkdtempSync(join(tmpdir(), ".reins-project-"))
+    process.once("exit", () => rmSync(root, { recursive: true, force: true }))
+    makeOriginal(root)
+    original = root
+  }
+  cpSync(original, directory, { recursive: true })
+  const [remote, folder] = [join(directory, "remote.git"), join(directory, "project")]
+  const config = join(folder, ".git/config")
+  writeFileSync(config, readFileSync(config, "utf8").replace(join(original, "remote.git"), remote))
+  return { remote, folder }
+}
+
+const makeOriginal = (root: string): void => {
+  const [remote, folder] = [join(root, "remote.git"), join(root, "project")]
+  git(root, "init", "--quiet", "--template=", "--bare", "--initial-branch=main", remote)
+  git(remote, "config", "receive.autogc", "false")
+  git(root, "init", "--quiet", "--template=", "--initial-branch=main", folder)
   git(folder, "commit", "--quiet", "--allow-empty", "-m", "The beginning")
   git(folder, "remote", "add", "origin", remote)
   git(folder, "push", "--quiet", "-u", "origin", "main")
-  return { remote, folder }
 }
 
 /** The settings of a world that differ from those of most tests. */
@@ -188,26 +210,25 @@ export interface WorldOptions {
 }
 
 /** A service in this process. */
-const serviceIn = (directory: string, { acp = false, manifests = smallAgents, ...options }: WorldOptions) =>
-  Layer.unwrapEffect(
+const serviceIn = (directory: string, { acp = false, manifests = smallAgents, ...options }: WorldOptions) => {
+  const dataDir = join(directory, "data")
+  const installation = Embedded.layer(
+    {
+      dataDir,
+      allowLocalRepositories: true,
+      executors: ["local"],
+      allowPrivateHosts: ["127.0.0.1"],
+      prewarm: false,
+      ...options
+    },
+    { manifests }
+  )
+  return Layer.unwrapEffect(
     Effect.map(load({ port: "0", rate_limit: "off", acp: acp ? "on" : "off" }, {}, directory), (config) =>
-      serverLayer(config, { notice: 0 }).pipe(
-        Layer.provideMerge(
-          Embedded.layer(
-            {
-              dataDir: join(directory, "data"),
-              allowLocalRepositories: true,
-              executors: ["local"],
-              allowPrivateHosts: ["127.0.0.1"],
-              prewarm: false,
-              ...options
-            },
-            { manifests }
-          )
-        )
-      )
+      serverLayer(config, { notice: 0 }).pipe(Layer.provideMerge(onFreshDatabase(dataDir, installation)))
     )
   ).pipe(Layer.provide([quiet, PasswordCost.layerTest]))
+}
 
 const makeWorld = async (directory: string, options: WorldOptions) => {
   const gateway = await startGateway()

@@ -4,6 +4,7 @@ import { openSqlite } from "@reins/core/store/SqliteDriver"
 import { newCaller } from "@reins/testing/process/Caller"
 import { placeForEachTest } from "@reins/testing/process/Place"
 import { type Finished, reinsAside, startServer } from "@reins/testing/process/ServerProcess"
+import { variants } from "@reins/testing/Variants"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import { makeInstallation, reinsAt } from "./Cli.js"
 
@@ -261,20 +262,22 @@ it("a backup is written once, and restored only whole and into an empty director
   assert.deepInclude(JSON.parse(restored.stdout), { event: "restored", created_at: made.created_at, missing_keys: [] })
 })
 
-it("a backup that lacks files of sessions says which, and fails; the doctor knows of them", async () => {
-  const file = join(place.directory, "backup.tar")
-  const server = await startServer({ dataDir: place.dataDir })
-  const caller = await newCaller(server, place.dataDir)
-  const client = caller.at(server)
-  const session = await client.sessions.create({ workspace_id: caller.workspaceId })
-  await client.sessions.uploadFile({ session_id: session.id, path: "a.txt", content: "a\n" })
-  assert.deepInclude(await succeed("backup", join(place.directory, "whole.tar")), { sessions: 1, missing: [] })
-  rmSync(join(place.dataDir, "sessions", session.id), { recursive: true })
-  const told = await refuse(["backup", file], new RegExp(`^reins: The backup is NOT whole: .*${session.id}`, "m"))
-  assert.deepInclude(JSON.parse(told), { file, sessions: 0, missing: [session.id] })
-  const json = JSON.parse(await refuse(["doctor", "--json"], /^reins: These checks failed: files\./))
-  const found = json.checks.find(({ check }: { readonly check: string }) => check === "files")
-  assert.include(found.detail, session.id)
+variants(() => {
+  it("a backup that lacks files of sessions says which, and fails; the doctor knows of them", async () => {
+    const file = join(place.directory, "backup.tar")
+    const server = await startServer({ dataDir: place.dataDir })
+    const caller = await newCaller(server, place.dataDir)
+    const client = caller.at(server)
+    const session = await client.sessions.create({ workspace_id: caller.workspaceId })
+    await client.sessions.uploadFile({ session_id: session.id, path: "a.txt", content: "a\n" })
+    assert.deepInclude(await succeed("backup", join(place.directory, "whole.tar")), { sessions: 1, missing: [] })
+    rmSync(join(place.dataDir, "sessions", session.id), { recursive: true })
+    const told = await refuse(["backup", file], new RegExp(`^reins: The backup is NOT whole: .*${session.id}`, "m"))
+    assert.deepInclude(JSON.parse(told), { file, sessions: 0, missing: [session.id] })
+    const json = JSON.parse(await refuse(["doctor", "--json"], /^reins: These checks failed: files\./))
+    const found = json.checks.find(({ check }: { readonly check: string }) => check === "files")
+    assert.include(found.detail, session.id)
+  })
 })
 
 it("keyring create makes a key ring once, for its user alone, and leaves one that is there", async () => {

@@ -1,5 +1,5 @@
+import { errorKinds } from "@reins/base/domain/ReinsError"
 import { ReinsApiError, ReinsValidationError } from "@reins/client"
-import { errorKinds } from "@reins/core/domain/ReinsError"
 import { forPrograms, refusalSentence, sentences, validationSentence } from "@reins/server/cli/client/ErrorSentences"
 import { assert, describe, it } from "vitest"
 

@@ -114,27 +114,49 @@ describe("completions", () => {
     return stdout
   }
 
-  /** The words that bash offers for the last of these. */
-  const offeredByBash = (file: string, ...typed: ReadonlyArray<string>): ReadonlyArray<string> => {
-    const words = ["reins", ...typed].map((word) => `'${word}'`).join(" ")
-    const asked = `source ${file}; COMP_WORDS=(${words}); COMP_CWORD=${typed.length}; _reins 2>/dev/null; printf '%s\\n' "\${COMPREPLY[@]}"`
+  /** The words that one bash offers for the last of each list, one list after the other. */
+  const offeredByBash = (
+    file: string,
+    ...lines: ReadonlyArray<ReadonlyArray<string>>
+  ): ReadonlyArray<ReadonlyArray<string>> => {
+    const asks = lines.map((typed) => {
+      const words = ["reins", ...typed].map((word) => `'${word}'`).join(" ")
+      return `COMPREPLY=(); COMP_WORDS=(${words}); COMP_CWORD=${typed.length}; _reins 2>/dev/null; printf '%s\\n' "\${COMPREPLY[@]}" ---`
+    })
+    const asked = [`source ${file}`, ...asks].join("; ")
     const { stderr, stdout } = spawnSync("bash", ["-c", asked], { encoding: "utf8", cwd: at.cwd })
     assert.strictEqual(stderr, "")
-    return stdout.split("\n").filter((word) => word !== "")
+    return stdout
+      .split("---\n")
+      .slice(0, -1)
+      .map((offered) => offered.split("\n").filter((word) => word !== ""))
   }
 
   it("in bash offer commands, options, and each choice as one word", async () => {
     const file = join(at.cwd, "reins.bash")
     writeFileSync(file, await script("bash"))
-    assert.deepStrictEqual(offeredByBash(file, "se"), ["sessions", "serve"])
-    assert.deepStrictEqual(offeredByBash(file, "sessions", "wa"), ["watch"])
-    assert.deepStrictEqual(offeredByBash(file, "help", "sessions", "wa"), ["watch"])
-    assert.deepStrictEqual(offeredByBash(file, "sessions", "ls", "--js"), ["--json"])
     const protocols = ["openai_chat", "openai_responses", "anthropic_messages", "gemini"]
-    assert.deepStrictEqual(offeredByBash(file, "init", "--protocol", ""), protocols)
-    assert.deepStrictEqual(offeredByBash(file, "init", "--protocol", "=", "open"), protocols.slice(0, 2))
-    assert.include(offeredByBash(file, "harnesses", "enable", "claude", ""), "gemini")
-    assert.deepStrictEqual(offeredByBash(file, "run", "--repo", ""), [])
+    const [providers = [], ...others] = offeredByBash(
+      file,
+      ["harnesses", "enable", "claude", ""],
+      ["se"],
+      ["sessions", "wa"],
+      ["help", "sessions", "wa"],
+      ["sessions", "ls", "--js"],
+      ["init", "--protocol", ""],
+      ["init", "--protocol", "=", "open"],
+      ["run", "--repo", ""]
+    )
+    assert.include(providers, "gemini")
+    assert.deepStrictEqual(others, [
+      ["sessions", "serve"],
+      ["watch"],
+      ["watch"],
+      ["--json"],
+      protocols,
+      protocols.slice(0, 2),
+      []
+    ])
   })
 
   it.each([

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { administer, postgresDatabase } from "@reins/testing/store/Databases"
+import { variants } from "@reins/testing/Variants"
 import { Effect, Redacted, type Scope } from "effect"
 import pg from "pg"
 import { inject } from "vitest"
@@ -178,8 +179,17 @@ const cases: Readonly<Record<string, readonly [RegExp, Effect.Effect<string, nev
   ]
 }
 
+/** Those that PostgreSQL refuses in different ways: by what it is, by a right, at the door, and in the middle of a statement. */
+const inPlainRun = new Set([
+  "of another encoding",
+  "in whose schema the user may not create anything",
+  "for a user with another password",
+  "that lets the user in over TLS alone",
+  "whose disk is full"
+])
+
 describe("a PostgreSQL database", () => {
-  for (const [which, [sentence, prepare]] of Object.entries(cases))
+  const isRefused = ([which, [sentence, prepare]]: readonly [string, (typeof cases)[string]]) =>
     it.scopedLive(`${which} is refused in a sentence, by the doctor too`, () =>
       Effect.gen(function* () {
         const url = yield* prepare
@@ -189,6 +199,12 @@ describe("a PostgreSQL database", () => {
         assert.match((yield* refused(url, ["doctor"])).stdout, sentence)
       })
     )
+
+  const isPlain = ([which]: readonly [string, unknown]) => inPlainRun.has(which)
+  for (const each of Object.entries(cases).filter(isPlain)) isRefused(each)
+  variants(() => {
+    for (const each of Object.entries(cases).filter((one) => !isPlain(one))) isRefused(each)
+  })
 
   it.scopedLive("whose lock another connection holds for longer than lock_timeout is busy, which is no failure", () =>
     Effect.gen(function* () {

@@ -3,6 +3,7 @@ import { createServer, request } from "node:http"
 import { join } from "node:path"
 import { endlessTool } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
+import { variants } from "@reins/testing/Variants"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
 import { type At, begin, git, keys, type Running, reinsAt, reinsProcess, terminal, worldForFile } from "./Cli.js"
@@ -15,6 +16,9 @@ const greeting = script(
   { say: "I write it.", tool: "write", path: "hello.txt", content: "hi\n" },
   { say: "There it is." }
 )
+
+/** A turn with words and a tool that does not end. */
+const lasting = script("Work.", { say: "I begin.", tool: "bash", cmd: "tail -s 37 -f /dev/null" }, { say: "x" })
 
 /** Waits until a tool of the turn runs. Gives the session. */
 const withTool = async (running: Running): Promise<string> => {
@@ -100,14 +104,14 @@ describe("reins run", () => {
     const id = /^Session (sess_\w+)$/m.exec(stderr)?.[1] ?? ""
     const state = async () => (await client.turns.list({ session_id: id })).items[0]?.state
     await eventually("the turn has succeeded", async () => (await state()) === "succeeded")
-    const shown = await begin(at, ["sessions", "diff", id], "", "stdout").finished
-    assert.deepStrictEqual([shown.status, shown.stderr], [141, ""])
   })
 
-  it("does its work when nobody reads what it tells besides", async () => {
-    const { status, stdout } = await begin(world().at, ["run", greeting, ...model], "", "stderr").finished
-    assert.strictEqual(status, 0)
-    assert.include(stdout, "There it is.")
+  variants(() => {
+    it("does its work when nobody reads what it tells besides", async () => {
+      const { status, stdout } = await begin(world().at, ["run", greeting, ...model], "", "stderr").finished
+      assert.strictEqual(status, 0)
+      assert.include(stdout, "There it is.")
+    })
   })
 
   it("ends with 2 when the turn failed, and says why", async () => {
@@ -122,14 +126,16 @@ describe("reins run", () => {
     assert.deepInclude(JSON.parse(json.stdout.trimEnd().split("\n").at(-1) ?? ""), { exit_code: 2, changeset: null })
   })
 
-  it("ends with 4 when the delivery does not succeed", async () => {
-    const { at, project } = world()
-    git(project.folder, "push", "--quiet", "origin", "main:taken")
-    git(project.folder, "commit", "--quiet", "--allow-empty", "-m", "Elsewhere")
-    git(project.folder, "push", "--quiet", "origin", "HEAD:taken")
-    const { status, stderr } = await reinsAt(at, ["run", greeting, ...model, "--deliver", "--branch", "taken"])
-    assert.strictEqual(status, 4, stderr)
-    assert.match(stderr, /^The delivery is (?:blocked|failed): .+\n$/m)
+  variants(() => {
+    it("ends with 4 when the delivery does not succeed", async () => {
+      const { at, project } = world()
+      git(project.folder, "push", "--quiet", "origin", "main:taken")
+      git(project.folder, "commit", "--quiet", "--allow-empty", "-m", "Elsewhere")
+      git(project.folder, "push", "--quiet", "origin", "HEAD:taken")
+      const { status, stderr } = await reinsAt(at, ["run", greeting, ...model, "--deliver", "--branch", "taken"])
+      assert.strictEqual(status, 4, stderr)
+      assert.match(stderr, /^The delivery is (?:blocked|failed): .+\n$/m)
+    })
   })
 
   it("a second Ctrl-C leaves the turn to the server and ends with 5", async () => {
@@ -226,42 +232,51 @@ describe("reins run on a terminal", () => {
     assert.match(git(project.remote, "branch", "--list", "reins/*"), /reins\/sess_/)
   })
 
-  it("has no colours with NO_COLOR, and takes no for an answer", async () => {
-    const { at, project } = world()
-    const before = git(project.remote, "branch")
-    const shown = terminal({ ...at, env: { ...at.env, NO_COLOR: "1" } }, ["run", greeting, ...model])
-    await shown.until(/Deliver this as a branch of the repository\?/)
-    shown.type("n")
-    const { status, text } = await shown.finished
-    assert.strictEqual(status, 0)
-    assert.match(text, /Deliver it later: reins sessions deliver sess_/)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: it is how a terminal is told of a style
-    assert.notMatch(shown.raw(), /\u001b\[[\d;]*m/)
-    assert.strictEqual(git(project.remote, "branch"), before)
-  })
-
-  it("shows a tool when it starts, below words without an end of line, and for how long it runs", async () => {
+  it("shows a tool when it starts, below words without an end of line, and for how long; Ctrl-C cancels its turn and ends with 130", async () => {
     const { at, client } = world()
-    const message = script("Work.", { say: "I begin.", tool: "bash", cmd: "tail -s 37 -f /dev/null" }, { say: "x" })
-    const shown = terminal(at, ["run", message, ...model])
+    const shown = terminal(at, ["run", lasting, ...model])
     await shown.until(/I begin\./)
     await shown.until(/bash: tail -s 37 -f \/dev\/null [2-9] s/)
-    const id = /Session (sess_\w+)/.exec(shown.raw())?.[1] ?? ""
-    const turn_id = (await client.sessions.get({ session_id: id })).active_turn_id ?? ""
-    await client.turns.cancel({ turn_id })
-    assert.strictEqual((await shown.finished).status, 130)
-  })
-
-  it("Ctrl-C cancels the turn and ends with 130", async () => {
-    const { at, client, workspaceId } = world()
-    const shown = terminal(at, ["run", endlessTool(), ...model])
-    await shown.until(/bash: tail/)
     shown.type(keys.interrupt)
     const { status, text } = await shown.finished
     assert.strictEqual(status, 130, text)
     assert.match(text, /Cancelling the turn\.[\s\S]*The turn was cancelled\./)
-    const [session] = (await client.sessions.list({ workspace_id: workspaceId, limit: 1 })).items
-    assert.strictEqual(session?.activity, "idle")
+    const session_id = /Session (sess_\w+)/.exec(shown.raw())?.[1] ?? ""
+    assert.strictEqual((await client.sessions.get({ session_id })).activity, "idle")
+  })
+
+  variants(() => {
+    it("has no colours with NO_COLOR, and takes no for an answer", async () => {
+      const { at, project } = world()
+      const before = git(project.remote, "branch")
+      const shown = terminal({ ...at, env: { ...at.env, NO_COLOR: "1" } }, ["run", greeting, ...model])
+      await shown.until(/Deliver this as a branch of the repository\?/)
+      shown.type("n")
+      const { status, text } = await shown.finished
+      assert.strictEqual(status, 0)
+      assert.match(text, /Deliver it later: reins sessions deliver sess_/)
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: it is how a terminal is told of a style
+      assert.notMatch(shown.raw(), /\u001b\[[\d;]*m/)
+      assert.strictEqual(git(project.remote, "branch"), before)
+    })
+
+    it("ends with 130, too, when somebody else cancels the turn", async () => {
+      const { at, client } = world()
+      const shown = terminal(at, ["run", lasting, ...model])
+      await shown.until(/bash: tail/)
+      const id = /Session (sess_\w+)/.exec(shown.raw())?.[1] ?? ""
+      const turn_id = (await client.sessions.get({ session_id: id })).active_turn_id ?? ""
+      await client.turns.cancel({ turn_id })
+      assert.strictEqual((await shown.finished).status, 130)
+    })
+
+    it("a diff that nobody reads ends as SIGPIPE ends others", async () => {
+      const { at } = world()
+      const ran = await reinsAt(at, ["run", greeting, ...model])
+      const id = /^Session (sess_\w+)$/m.exec(ran.stderr)?.[1] ?? ""
+      const shown = await begin(at, ["sessions", "diff", id], "", "stdout").finished
+      assert.deepStrictEqual([shown.status, shown.stderr], [141, ""])
+    })
   })
 })
 

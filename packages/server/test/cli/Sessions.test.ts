@@ -4,9 +4,10 @@ import { join } from "node:path"
 import { Reins } from "@reins/client"
 import { beginTurn, endlessTool } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
+import { variants } from "@reins/testing/Variants"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
-import { begin, git, reinsAt, terminal, worldForFile } from "./Cli.js"
+import { begin, beginWithin, git, reinsAt, terminal, worldForFile } from "./Cli.js"
 
 const world = worldForFile()
 
@@ -76,7 +77,7 @@ describe("reins sessions watch", () => {
       { error: 401 }
     )
     await beginTurn(client, id, slow, "tool.started")
-    const watching = begin(at, ["sessions", "watch", id])
+    const watching = beginWithin(at, ["sessions", "watch", id])
     await eventually("the words of before", () => watching.output().includes("I wait."))
     writeFileSync(gate, "")
     const { status, stderr, stdout } = await watching.finished
@@ -111,14 +112,19 @@ describe("reins sessions watch", () => {
 })
 
 describe("reins sessions diff", () => {
-  it("prints what git applies, and colours on a terminal", async () => {
+  it("prints what git applies", async () => {
     const { at, project } = world()
     const id = await greeted()
     const { stdout } = await reinsAt(at, ["sessions", "diff", id])
     execFileSync("git", ["-C", project.folder, "apply", "--check"], { input: stdout })
-    const shown = terminal(at, ["sessions", "diff", id])
-    await shown.finished
-    assert.include(shown.raw(), "\u001b[32m+hi\u001b[39m")
+  })
+
+  variants(() => {
+    it("has colours on a terminal, as the diff of a run", async () => {
+      const shown = terminal(world().at, ["sessions", "diff", await greeted()])
+      await shown.finished
+      assert.include(shown.raw(), "\u001b[32m+hi\u001b[39m")
+    })
   })
 
   it("captures what was not captured yet, and says when there is nothing", async () => {
@@ -215,41 +221,41 @@ describe("reins sessions deliver", () => {
     assert.deepInclude(JSON.parse(json.stdout), { state: "succeeded", session_id: id })
   })
 
-  it("ends with 4 when the branch has gone elsewhere", async () => {
-    const { at, project } = world()
-    const id = await greeted()
-    git(project.folder, "commit", "--quiet", "--allow-empty", "-m", "Elsewhere")
-    git(project.folder, "push", "--quiet", "origin", "HEAD:elsewhere")
-    const { status, stderr } = await reinsAt(at, ["sessions", "deliver", id, "--branch", "elsewhere"])
-    assert.strictEqual(status, 4, stderr)
-    assert.match(stderr, /^The delivery is (?:blocked|failed): .+\n$/)
+  variants(() => {
+    it("ends with 4 when the branch has gone elsewhere, as a run", async () => {
+      const { at, project } = world()
+      const id = await greeted()
+      git(project.folder, "commit", "--quiet", "--allow-empty", "-m", "Elsewhere")
+      git(project.folder, "push", "--quiet", "origin", "HEAD:elsewhere")
+      const { status, stderr } = await reinsAt(at, ["sessions", "deliver", id, "--branch", "elsewhere"])
+      assert.strictEqual(status, 4, stderr)
+      assert.match(stderr, /^The delivery is (?:blocked|failed): .+\n$/)
+    })
   })
+
+  /** A run on a branch of its own whose agent writes a file that Git LFS should keep. */
+  const runWithLfs = async (ref: string) => {
+    const { at, project } = world()
+    const cwd = project.folder
+    git(cwd, "checkout", "--quiet", "-b", ref)
+    writeFileSync(join(cwd, ".gitattributes"), "*.bin filter=lfs\n")
+    writeFileSync(join(cwd, "old.bin"), "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
+    git(cwd, "add", ".gitattributes", "old.bin")
+    git(cwd, "commit", "--quiet", "-m", "Large files")
+    git(cwd, "push", "--quiet", "origin", ref)
+    git(cwd, "checkout", "--quiet", "main")
+    const message = script("Draw.", { tool: "write", path: "new.bin", content: "pixels\n" }, { say: "Drawn." })
+    const place = ["--repo", project.remote, "--ref", ref]
+    const ran = await reinsAt(at, ["run", message, "--model", "scripted-1", ...place])
+    assert.strictEqual(ran.status, 0, ran.stderr)
+    return { ...ran, id: /^Session (sess_\w+)$/m.exec(ran.stderr)?.[1] ?? assert.fail("no session") }
+  }
 
   it("refuses content that Git LFS should keep, asks a person, and takes --allow", async () => {
     const { apiKey, at, client, project, url } = world()
-    const place = { cwd: project.folder, ref: "with-lfs" }
-    git(place.cwd, "checkout", "--quiet", "-b", place.ref)
-    writeFileSync(join(place.cwd, ".gitattributes"), "*.bin filter=lfs\n")
-    writeFileSync(join(place.cwd, "old.bin"), "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
-    git(place.cwd, "add", ".gitattributes", "old.bin")
-    git(place.cwd, "commit", "--quiet", "-m", "Large files")
-    git(place.cwd, "push", "--quiet", "origin", place.ref)
-    git(place.cwd, "checkout", "--quiet", "main")
-    const message = script("Draw.", { tool: "write", path: "new.bin", content: "pixels\n" }, { say: "Drawn." })
-    const ran = await reinsAt(at, [
-      "run",
-      message,
-      "--model",
-      "scripted-1",
-      "--repo",
-      project.remote,
-      "--ref",
-      place.ref
-    ])
-    assert.strictEqual(ran.status, 0, ran.stderr)
-    assert.include(ran.stdout, "1 file of the repository is kept by Git LFS. The agent sees pointers, not contents.\n")
-    assert.include(ran.stderr, 'where Git LFS expects a pointer: "new.bin". A delivery as a branch is blocked')
-    const id = /^Session (sess_\w+)$/m.exec(ran.stderr)?.[1] ?? assert.fail("no session")
+    const { id, stderr, stdout } = await runWithLfs("with-lfs")
+    assert.include(stdout, "1 file of the repository is kept by Git LFS. The agent sees pointers, not contents.\n")
+    assert.include(stderr, 'where Git LFS expects a pointer: "new.bin". A delivery as a branch is blocked')
 
     const alone = await reinsAt(at, ["sessions", "deliver", id])
     assert.strictEqual(alone.status, 4, alone.stderr)
@@ -264,11 +270,6 @@ describe("reins sessions deliver", () => {
     })
     assert.strictEqual(odd.status, 422, await odd.text())
 
-    const asked = terminal(at, ["sessions", "deliver", id])
-    await asked.until(/Deliver anyway\?/)
-    asked.type("n")
-    assert.strictEqual((await asked.finished).status, 4)
-    assert.strictEqual(git(project.remote, "branch", "--list", `reins/${id}/*`), "")
     const yes = terminal(at, ["sessions", "deliver", id])
     await yes.until(/Deliver anyway\?/)
     yes.type("y")
@@ -277,5 +278,17 @@ describe("reins sessions deliver", () => {
     assert.strictEqual(git(project.remote, "show", `${branch}:new.bin`), "pixels")
     const allowed = await reinsAt(at, ["sessions", "deliver", id, "--branch", "by/flag", "--allow", "lfs_content"])
     assert.strictEqual(allowed.status, 0, allowed.stderr)
+  })
+
+  variants(() => {
+    it("leaves such content where the person says no", async () => {
+      const { at, project } = world()
+      const { id } = await runWithLfs("with-lfs-left")
+      const asked = terminal(at, ["sessions", "deliver", id])
+      await asked.until(/Deliver anyway\?/)
+      asked.type("n")
+      assert.strictEqual((await asked.finished).status, 4)
+      assert.strictEqual(git(project.remote, "branch", "--list", `reins/${id}/*`), "")
+    })
   })
 })

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { Manifests } from "@reins/core/harness/Manifests"
+import { Manifests } from "@reins/machine/harness/Manifests"
 import { testExecutor } from "@reins/testing/executor/TestExecutor"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, it } from "vitest"

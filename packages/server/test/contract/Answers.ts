@@ -1,4 +1,4 @@
-import { type ErrorCode, errorKinds } from "@reins/core/domain/ReinsError"
+import { type ErrorCode, errorKinds } from "@reins/base/domain/ReinsError"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { document, type Json, type Operation, successes } from "./Document.js"
 

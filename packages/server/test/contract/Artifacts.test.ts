@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import { TurnId, WorkspaceId } from "@reins/base/domain/Ids"
 import { Artifacts } from "@reins/core/artifacts/Artifacts"
-import { TurnId, WorkspaceId } from "@reins/core/domain/Ids"
 import { Effect, Layer } from "effect"
 import { Server } from "../../src/Server.js"
 import { change, send, service } from "../Service.js"

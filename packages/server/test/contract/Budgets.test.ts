@@ -1,13 +1,13 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { servicesByDatabase } from "../Databases.js"
+import { flowServices } from "../Databases.js"
 import { change, codeOf, send } from "../Service.js"
 import { newTenant } from "./Tenant.js"
 import { allowGateway, Gateway, type Tenant, textAt } from "./TenantParts.js"
 
 const fresh = { spent_tokens: 0, spent_cost_usd: null, estimated_calls: 0, exhausted: false }
 
-for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
+for (const { database, layer: service } of flowServices(allowGateway)) {
   layer(Layer.provideMerge(service, Gateway.layer), { excludeTestServices: true })(
     `budgets as requests set them, on ${database}`,
     (it) => {

@@ -1,5 +1,5 @@
-import { ChangesetId, newId } from "@reins/core/domain/Ids"
-import { now } from "@reins/core/domain/Timestamp"
+import { ChangesetId, newId } from "@reins/base/domain/Ids"
+import { now } from "@reins/base/domain/Timestamp"
 import { Database } from "@reins/core/store/Database"
 import { Effect } from "effect"
 import { caredFor } from "./CaredFor.js"

@@ -1,5 +1,5 @@
-import { AttentionId, CheckId, newId } from "@reins/core/domain/Ids"
-import { now } from "@reins/core/domain/Timestamp"
+import { AttentionId, CheckId, newId } from "@reins/base/domain/Ids"
+import { now } from "@reins/base/domain/Timestamp"
 import { Database } from "@reins/core/store/Database"
 import { Effect } from "effect"
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { errorKinds } from "@reins/core/domain/ReinsError"
+import { errorKinds } from "@reins/base/domain/ReinsError"
 import { eventTypes } from "@reins/core/Events"
 import { builtInDocument } from "./BuiltIn.js"
 import { document, type Json, operations } from "./Document.js"

@@ -1,12 +1,12 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { servicesByDatabase } from "../Databases.js"
+import { flowServices } from "../Databases.js"
 import { change, codeOf, send } from "../Service.js"
 import { newTenant } from "./Tenant.js"
 import { allowGateway, Gateway, type Tenant, textAt } from "./TenantParts.js"
 
 /** An expectation that clients have of a body and the service does not meet is told, and not passed over in silence. */
-for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
+for (const { database, layer: service } of flowServices(allowGateway)) {
   layer(Layer.provideMerge(service, Gateway.layer), { excludeTestServices: true })(
     `what a request may expect, on ${database}`,
     (it) => {

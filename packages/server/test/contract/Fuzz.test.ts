@@ -5,7 +5,7 @@ import { Server } from "@reins/server/Server"
 import { fuzzRequests, fuzzSeed } from "@reins/testing/Volume"
 import { Effect, Layer, Redacted, Runtime } from "effect"
 import fc from "fast-check"
-import { servicesByDatabase } from "../Databases.js"
+import { flowServices } from "../Databases.js"
 import { change, password } from "../Service.js"
 import { type Answer, problemOf, problemOfUnmet } from "./Answers.js"
 import { type Operation, operations } from "./Document.js"
@@ -13,7 +13,7 @@ import { bounded, type Generated, generated, inWorld } from "./GeneratedRequest.
 import { newTenant } from "./Tenant.js"
 import { allowGateway, Gateway, type Tenant } from "./TenantParts.js"
 
-/** Half of them meet the service on each database. */
+/** Half of them meet the service on each database. `npm test` has SQLite, and the matrix PostgreSQL. */
 const requests = Math.ceil(fuzzRequests / 2)
 
 const endsLogins: ReadonlySet<string> = new Set(["POST /api/auth/logout", "POST /api/auth/password-changes"])
@@ -92,7 +92,7 @@ const inhabited = Effect.flatMap(newTenant, (tenant) => Effect.map(logIn(tenant)
 const wayOf = ({ headers }: Generated): "key" | "login" =>
   headers["authorization"] === undefined && headers["cookie"] !== undefined ? "login" : "key"
 
-for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
+for (const { database, layer: service } of flowServices(allowGateway)) {
   layer(Layer.provideMerge(service, Gateway.layer), { excludeTestServices: true })(
     `any request on ${database}`,
     (it) => {

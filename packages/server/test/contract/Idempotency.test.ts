@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { HttpApi } from "@effect/platform"
 import { assert, describe, layer } from "@effect/vitest"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { NotReplayed } from "@reins/base/domain/Endpoint"
 import { Api } from "@reins/core/Api"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
-import { NotReplayed } from "@reins/core/domain/Endpoint"
 import { everythingStored } from "@reins/testing/identity/Identity"
 import { Context, Effect, Layer, Option } from "effect"
-import { servicesByDatabase } from "../Databases.js"
+import { flowServices } from "../Databases.js"
 import { codeOf, newKey, password, type Reply, send } from "../Service.js"
 import { problemOf } from "./Answers.js"
 import { mutations, type Operation } from "./Document.js"
@@ -49,7 +49,7 @@ const expectSuccess = (operation: Operation, reply: Reply) => {
   assert.isUndefined(problemOf(operation, { status: reply.status, contentType, text: reply.text }))
 }
 
-for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
+for (const { database, layer: service } of flowServices(allowGateway)) {
   describe(`on ${database}`, () => {
     layer(Layer.provideMerge(service, Gateway.layer), { excludeTestServices: true })("a change", (it) => {
       let tenant: Tenant

@@ -1,4 +1,4 @@
-import { ApplicationId, ConnectionId } from "@reins/core/domain/Ids"
+import { ApplicationId, ConnectionId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
 import { newGrant } from "../doors/OauthPerson.js"
 import { newCaller, send } from "../Service.js"

@@ -1,9 +1,5 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { systemActor } from "@reins/core/access/Access"
-import { Artifacts } from "@reins/core/artifacts/Artifacts"
-import { treeCapture } from "@reins/core/changes/Capture"
-import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import {
   ChangesetId,
   DeliveryId,
@@ -14,8 +10,12 @@ import {
   TurnId,
   WebhookDeliveryId,
   WorkspaceId
-} from "@reins/core/domain/Ids"
-import { now } from "@reins/core/domain/Timestamp"
+} from "@reins/base/domain/Ids"
+import { now } from "@reins/base/domain/Timestamp"
+import { systemActor } from "@reins/core/access/Access"
+import { Artifacts } from "@reins/core/artifacts/Artifacts"
+import { treeCapture } from "@reins/core/changes/Capture"
+import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import { InteractionStore } from "@reins/core/sessions/questions/InteractionStore"
 import { ToolCallStore } from "@reins/core/sessions/questions/ToolCallStore"
 import { SessionStore } from "@reins/core/sessions/SessionStore"

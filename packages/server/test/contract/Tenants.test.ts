@@ -1,7 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { typeidUnboxed } from "typeid-js"
-import { servicesByDatabase } from "../Databases.js"
+import { flowServices } from "../Databases.js"
 import { change, codeOf, type Reply, send } from "../Service.js"
 import { type Operation, operations, pathParameters } from "./Document.js"
 import { type Example, exampleOf } from "./Examples.js"
@@ -139,7 +139,7 @@ const references: ReadonlyArray<{
   }
 ]
 
-for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
+for (const { database, layer: service } of flowServices(allowGateway)) {
   describe(`on ${database}`, () => {
     layer(Layer.provideMerge(service, Gateway.layer), { excludeTestServices: true })("somebody else", (it) => {
       let owner: Tenant

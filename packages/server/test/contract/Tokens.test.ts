@@ -4,7 +4,7 @@ import * as OneTimeTokens from "@reins/core/identity/OneTimeTokens"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { Effect, Redacted } from "effect"
-import { servicesByDatabase } from "../Databases.js"
+import { flowServices } from "../Databases.js"
 import { codeOf, newCaller, newKey, password, type Reply, send } from "../Service.js"
 import { problemOf } from "./Answers.js"
 import { operations } from "./Document.js"
@@ -51,7 +51,7 @@ const expectDeclared = (name: string, { headers, status, text }: Reply) => {
   assert.isUndefined(problemOf(operation, { status, contentType: headers.get("content-type") ?? undefined, text }))
 }
 
-for (const { database, layer: service } of servicesByDatabase()) {
+for (const { database, layer: service } of flowServices()) {
   describe(`on ${database}`, () => {
     layer(service, { excludeTestServices: true })("a token from a mail", (it) => {
       for (const { example, name } of halves) {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { assert, describe, layer } from "@effect/vitest"
 import { Server } from "@reins/server/Server"
 import { Effect, Layer } from "effect"
-import { servicesByDatabase } from "../Databases.js"
+import { flowServices } from "../Databases.js"
 import { newKey, send } from "../Service.js"
 import { mutations, type Operation, operations } from "./Document.js"
 import { exampleOf } from "./Examples.js"
@@ -70,7 +70,7 @@ const requiresBody = mutations.filter(({ requestBody }) => requestBody?.required
 const mayLackBody = mutations.filter(({ requestBody }) => requestBody?.required === false)
 
 describe("a malformed request", () => {
-  for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
+  for (const { database, layer: service } of flowServices(allowGateway)) {
     layer(Layer.provideMerge(service, Gateway.layer), { excludeTestServices: true })(
       `is answered as FastAPI does on ${database}`,
       (it) => {

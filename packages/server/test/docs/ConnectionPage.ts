@@ -1,9 +1,9 @@
-import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
 import type { ConnectionKind } from "@reins/core/connections/ConnectionKind"
 import { ConnectionKinds } from "@reins/core/connections/ConnectionKinds"
-import { Forges } from "@reins/core/forge/Forges"
-import { Manifests } from "@reins/core/harness/Manifests"
-import { Outbound } from "@reins/core/outbound/Outbound"
+import { Forges } from "@reins/machine/forge/Forges"
+import { Manifests } from "@reins/machine/harness/Manifests"
+import { Outbound } from "@reins/machine/outbound/Outbound"
 import { Effect, Layer } from "effect"
 import { made, table } from "./Markdown.js"
 import { fieldsOf } from "./SchemaText.js"
@@ -136,7 +136,7 @@ export const connections = Effect.map(
   kinds,
   ({ list, providerOf }) => `# Connections
 
-${made("the kinds of connection in packages/core/src/connections and forge")}A connection is a credential of a workspace. Its secret fields are sealed before they are stored, and never come out again. The others can be read as
+${made("the kinds of connection in packages/core/src/connections and packages/machine/src/forge")}A connection is a credential of a workspace. Its secret fields are sealed before they are stored, and never come out again. The others can be read as
 its \`settings\`. There are ${list.length} kinds.
 
 | To do | Request |
@@ -150,11 +150,40 @@ its \`settings\`. There are ${list.length} kinds.
 | end it | \`DELETE /api/connections/{connection_id}\`, which destroys its credentials |
 
 A session takes the connection that its creation names. Otherwise it takes the first of its project that fits its provider, then the newest of the
-workspace that does. Clones and pushes take the first connection of the project whose home the repository is at. The home is the forge of a token, or the
-\`origin\` of another credential, with the same protocol, host and port. A delivery may name another, under the same rule. A connection of the kind \`git\`
-that an older server made has no \`origin\`. It is sent nowhere until its credential is given again with one. \`health\` is
-\`unverified\`, \`verifying\`, \`ready\`, \`degraded\` or \`reauth_required\`, as the last validation, turn or merge request has found it.
-[deliveries.md](deliveries.md) walks from a connection to a merge.
+workspace that does. \`health\` is \`unverified\`, \`verifying\`, \`ready\`, \`degraded\` or \`reauth_required\`, as the last validation, turn or merge
+request has found it. [deliveries.md](deliveries.md) walks from a connection to a merge.
+
+## The connection of a repository
+
+A credential for git has a home: the forge of a token, or the \`origin\` of another credential. Reins sends it to repositories with the same protocol, host and
+port, and nowhere else. A connection of the kind \`git\` that an older server made has no \`origin\`. Reins sends it nowhere until you give its credential
+again with one.
+
+Clones and pushes of a session use the first of these:
+
+1. The connection that \`repository.connection_id\` of the new session names. With null Reins asks without a credential.
+2. The first connection of the project version whose home the repository is at.
+3. The best active connection of the workspace whose home the repository is at.
+
+Reins chooses the best one in this order:
+
+1. An app that may be installed on the owner of the repository.
+2. The connection that has opened this repository last.
+3. The newest connection.
+
+A connection comes last when its \`health\` is \`reauth_required\`, or when the repository has refused its present credential. A file path takes no connection.
+\`base.connection_id\` of the session tells which connection it has.
+
+- **Several may fit.** Before the first clone Reins asks the repository with up to three of them, and the session keeps the one that opens it.
+- **None may fit.** The turn then fails with \`auth_required\` and names the host. Make a connection for that host, and retry the turn.
+- **A public repository needs none.** git asks without a credential first, and sends one only when the host asks for it. So a refused token stops no public clone.
+  An app that is not installed there is passed over.
+- **A named connection is not replaced.** When its credential is refused, the turn fails and no other credential is sent.
+- **A merge request** takes the first of them that leads to a forge. A delivery may name another connection, under the same rule.
+
+\`GET /api/workspaces/{workspace_id}/repository\` asks a repository before a session starts from it, with the same choice. \`connection_id\` asks with another
+connection, and \`anonymous=true\` with none. When a credential is missing, the answer has the \`host\`, the \`forge\` where that is known, and the \`ways\` to open it.
+The console and the command line then ask for a token in place.
 
 A credential is refused with 422 when a field is missing or malformed. It is sealed for its workspace, connection, kind and settings together, so that
 no change of a row in the database leads it elsewhere. A \`base_url\` that is not https on a public address is not asked, and its validation says

@@ -1,4 +1,4 @@
-import { Event, EventSubjects, type EventType } from "@reins/core/domain/Event"
+import { Event, EventSubjects, type EventType } from "@reins/base/domain/Event"
 import { allEvents, eventTypes, workspaceEventTypes } from "@reins/core/Events"
 import type { Schema } from "effect"
 import { made, table } from "./Markdown.js"
@@ -61,7 +61,7 @@ export const events = (): string => {
   if (unknown.length > 0) throw new Error(`These types belong to no family: ${unknown.join(", ")}`)
   return `# Events
 
-${made("packages/core/src/domain/Event.ts and the Events.ts of each room")}An event is one fact of a session. Its \`seq\` starts at 1 and has no gaps, so that a reader knows when it has missed something. The pair of
+${made("packages/base/src/domain/Event.ts and the Events.ts of each room")}An event is one fact of a session. Its \`seq\` starts at 1 and has no gaps, so that a reader knows when it has missed something. The pair of
 \`session_id\` and \`seq\` never changes its meaning. There are ${eventTypes.length} types.
 
 <!-- schema: Event -->

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { Event, type EventType } from "@reins/base/domain/Event"
+import { ErrorEnvelope } from "@reins/base/domain/ReinsError"
 import { AutomationInput, AutomationPatch } from "@reins/core/automations/AutomationsApi"
 import { DeliveryInput } from "@reins/core/changes/ChangesApi"
 import { VerdictInput } from "@reins/core/changes/conditions/ChangesetVerdict"
 import { ConnectionPatch } from "@reins/core/connections/ConnectionsApi"
-import { Event, type EventType } from "@reins/core/domain/Event"
-import { ErrorEnvelope } from "@reins/core/domain/ReinsError"
 import { allEvents } from "@reins/core/Events"
 import { HookRegistrationInput } from "@reins/core/hooks/HooksApi"
 import { CareInput } from "@reins/core/projects/CarePolicy"
@@ -14,6 +14,7 @@ import { ProjectVersionInput } from "@reins/core/projects/ProjectsApi"
 import { SessionInput } from "@reins/core/sessions/SessionsApi"
 import { load } from "@reins/server/Config"
 import { HTTPValidationError } from "@reins/server/http/validation/Validation"
+import { packagesOfCore } from "@reins/testing/Sources"
 import { Effect, Schema } from "effect"
 import { assert, describe, expect, it } from "vitest"
 import { draw, recorded } from "../../../../scripts/picture.mjs"
@@ -89,8 +90,8 @@ describe("the blocks of the pages", () => {
       use.kind === "left" ? [`${place.replace(/:\d+/, "")}: ${use.reason}`] : []
     )
     assert.deepStrictEqual(left, [
-      "README.md: .ci/run runs it by itself, on four releases of Node",
-      "CONTRIBUTING.md: these are the checks themselves; .ci/run runs them all but the virtual machines and the last, which take minutes",
+      "README.md: .ci/run runs it by itself, on three of four releases of Node",
+      "CONTRIBUTING.md: these are the checks themselves; .ci/run runs shares of them, and .ci/nightly all but the virtual machines and the last",
       "docs/assistants.md: the settings of an assistant",
       "docs/assistants.md: the settings of an assistant",
       "docs/assistants.md: the settings of an assistant",
@@ -108,7 +109,6 @@ describe("the blocks of the pages", () => {
       "docs/deliveries.md: it needs a merge request whose check has failed",
       "docs/editors.md: the settings of an editor",
       "docs/editors.md: the settings of an editor",
-      "docs/editors.md: a part of the settings of nginx",
       "docs/projects.md: it needs the project of the reader",
       "docs/providers.md: it installs hundreds of megabytes",
       "docs/providers.md: the file is yours",
@@ -209,7 +209,7 @@ it("docs/configuration.md has every variable that the core and the server read",
     ...Object.keys(settingTexts).map((name) => `REINS_${name.toUpperCase()}`),
     ...Object.keys(otherVariables).flatMap((names) => names.split(", "))
   ])
-  const found = [...sourcesBelow("packages/core/src"), ...sourcesBelow("packages/server/src")].flatMap(readIn)
+  const found = [...packagesOfCore, "server"].flatMap((name) => sourcesBelow(`packages/${name}/src`)).flatMap(readIn)
   assert.includeMembers(found, ["PATH", "XDG_CACHE_HOME", "REINS_PASSWORD", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO"])
   assert.deepStrictEqual(
     found.filter((name) => !told.has(name.toUpperCase())),

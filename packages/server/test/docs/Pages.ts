@@ -1,5 +1,5 @@
-import { errorTexts } from "@reins/core/domain/ErrorTexts"
-import { type ErrorCategory, type ErrorCode, errorKinds } from "@reins/core/domain/ReinsError"
+import { errorTexts } from "@reins/base/domain/ErrorTexts"
+import { type ErrorCategory, type ErrorCode, errorKinds } from "@reins/base/domain/ReinsError"
 import { flagOf, load, type SettingName } from "@reins/server/Config"
 import { serverOptions } from "@reins/server/cli/operator/Settings"
 import { describe } from "@reins/server/cli/operator/ShowConfig"
@@ -73,7 +73,7 @@ const codes = Object.keys(errorKinds).filter((code): code is ErrorCode => code i
 /** docs/errors.md */
 export const errors = (): string => `# Errors
 
-${made("packages/core/src/domain/ErrorTexts.ts and ReinsError.ts")}A request that fails is answered with a status and an envelope. Programs tell errors apart by \`code\`. \`message\` says to a person what happened and
+${made("packages/base/src/domain/ErrorTexts.ts and ReinsError.ts")}A request that fails is answered with a status and an envelope. Programs tell errors apart by \`code\`. \`message\` says to a person what happened and
 what to do next, and never holds a secret. \`details\` has facts for programs. \`request_id\` is the header \`X-Request-Id\` of the answer, and is in the
 log of the server.
 

@@ -1,4 +1,4 @@
-import { Event, type EventType } from "@reins/core/domain/Event"
+import { Event, type EventType } from "@reins/base/domain/Event"
 import { Schema } from "effect"
 import * as Picture from "../../../../scripts/picture.mjs"
 

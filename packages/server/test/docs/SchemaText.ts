@@ -71,10 +71,14 @@ const typeText = (ast: AST.AST): string => {
   }
 }
 
+/** As many stand in a sentence. More of them are a list, with a middle dot between its items. */
+const mostInSentence = 20
+
 /** Types in words, `null` last. */
 const oneOf = (texts: ReadonlyArray<string>): string => {
   const names = [...new Set(texts.filter((text) => text !== "null"))]
   if (texts.includes("null")) names.push("null")
+  if (names.length > mostInSentence) return names.join(" · ")
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`
 }
 

@@ -17,7 +17,7 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     fallback: "`.reins` in the working directory"
   },
   database_url: {
-    does: "A PostgreSQL database in the place of SQLite. A second server of the machine may then share it and the data directory, and takes over when the first is lost. A pooler may stand in front, also in transaction mode, where servers learn of each other's writes only by looking now and then.",
+    does: "A PostgreSQL database in the place of SQLite. A second server of the machine may then share it and the data directory, and takes over when the first is lost. A pooler may stand in front, also in transaction mode, where servers learn of each other's writes only by looking now and then. Transactions are `read committed`, whatever the database's default is.",
     fallback: "SQLite in the data directory"
   },
   database_connections: {
@@ -259,6 +259,7 @@ export const otherVariables: Readonly<Record<string, string>> = {
   REINS_URL: "The server that `reins run`, `reins sessions` and `reins keys` call.",
   REINS_API_KEY: "The key that they call it with. Without the two, what `reins init` stored is taken.",
   REINS_GATEWAY_KEY: "The key of the gateway for `reins init`.",
+  REINS_GIT_TOKEN: "The token for `reins connections add`, where nobody can be asked for it.",
   XDG_CONFIG_HOME:
     "Where configurations are. `reins init` stores server and key in `reins/profile.json` in it, or in `~/.config`.",
   OTEL_EXPORTER_OTLP_ENDPOINT: "The collector that traces, figures and logs are sent to; none when not set.",

@@ -14,6 +14,7 @@ import {
   initialize,
   openEditor,
   saidIn,
+  sessionIn,
   toolsOf,
   withSessionAt,
   wordsOf
@@ -28,6 +29,18 @@ const asking = ["--mode", "ask"]
 
 /** An editor with a new session in the folder of the project. */
 const withSession = (options: EditorOptions = {}, { at } = world()) => withSessionAt(at, options)
+
+let shared: Promise<Editor> | undefined
+
+/** A new session in the editor of all tests that neither set it up nor close it. */
+const newSession = async () => {
+  const { at } = world()
+  shared ??= openEditor(at).then(async (editor) => {
+    await initialize(editor)
+    return editor
+  })
+  return sessionIn(await shared, at)
+}
 
 const load = (editor: Editor, sessionId: string, { at } = world()) =>
   editor.agent.request(session.load, { sessionId, cwd: at.cwd, mcpServers: [] })
@@ -62,33 +75,31 @@ describe("reins acp", () => {
 
   it("shows, applies and delivers the changes with commands of its own", async () => {
     const { at, project } = world()
-    const { editor, prompt } = await withSession()
+    const { prompt, updates } = await newSession()
     await prompt(write)
-    editor.updates.length = 0
+    updates.length = 0
     await prompt("/diff")
-    assert.match(saidIn(editor.updates), /^```diff\ndiff --git a\/hello\.txt [\s\S]*\+hi\n```/)
+    assert.match(saidIn(updates), /^```diff\ndiff --git a\/hello\.txt [\s\S]*\+hi\n```/)
     assert.isFalse(existsSync(join(at.cwd, "hello.txt")))
     await prompt("/apply")
     assert.strictEqual(readFileSync(join(at.cwd, "hello.txt"), "utf8"), "hi\n")
     git(at.cwd, "reset", "--quiet", "--hard")
     await prompt("/deliver from-an-editor")
-    assert.include(saidIn(editor.updates), "Pushed as the branch `from-an-editor`.")
+    assert.include(saidIn(updates), "Pushed as the branch `from-an-editor`.")
     assert.strictEqual(git(project.remote, "show", "from-an-editor:hello.txt"), "hi")
-    await editor.close()
   })
 
   it("cancels a turn, and takes the next prompt", async () => {
-    const { editor, prompt, sessionId } = await withSession()
+    const { editor, prompt, sessionId, updates } = await newSession()
     const first = prompt(endlessTool())
-    await eventually("a tool runs", () => toolsOf(editor.updates).some(({ title }) => title.includes("bash")))
+    await eventually("a tool runs", () => toolsOf(updates).some(({ title }) => title.includes("bash")))
     await editor.agent.notify(session.cancel, { sessionId })
     assert.strictEqual((await first).stopReason, "cancelled")
     assert.strictEqual((await prompt(script("Go on.", { say: "Again." }))).stopReason, "end_turn")
-    await editor.close()
   })
 
   it("queues a prompt that comes while one runs", async () => {
-    const { editor, prompt } = await withSession()
+    const { prompt, updates } = await newSession()
     const ends = await Promise.all([
       prompt(script("One.", { say: "First." })),
       prompt(script("Two.", { say: "Second." }))
@@ -97,8 +108,7 @@ describe("reins acp", () => {
       ends.map(({ stopReason }) => stopReason),
       ["end_turn", "end_turn"]
     )
-    assert.match(saidIn(editor.updates), /First\.[\s\S]*Second\./)
-    await editor.close()
+    assert.match(saidIn(updates), /First\.[\s\S]*Second\./)
   })
 
   it("asks the person, and gives the answer to the agent", async () => {
@@ -186,7 +196,7 @@ describe("reins acp", () => {
 
   it("lists the sessions of the folder's repository, and refuses what there is not", async () => {
     const { at, directory } = world()
-    const { editor, sessionId } = await withSession()
+    const { editor, sessionId } = await newSession()
     const { sessions } = await editor.agent.request(session.list, { cwd: at.cwd })
     assert.include(
       sessions.map((each) => each.sessionId),
@@ -199,7 +209,6 @@ describe("reins acp", () => {
       editor.agent.request(session.setMode, { sessionId, modeId: "nope" }).catch(({ code }) => code)
     ])
     assert.deepStrictEqual(codes, [-32002, -32602, -32602])
-    await editor.close()
   })
 
   it("says that the key is wrong when a session is asked for, and begins without a server", async () => {
@@ -217,14 +226,15 @@ describe("reins acp", () => {
 
   it("adds the text of a file that differs in the editor, and leaves out those that a link leads to outside", async () => {
     const { at, client } = world()
-    const { editor, sessionId } = await withSession()
+    const { editor, sessionId } = await newSession()
     writeFileSync(join(at.cwd, "cart.js"), "// not committed\n")
     await editor.agent.request(session.prompt, {
       sessionId,
       prompt: [
         { type: "text", text: script("Look.", { say: "Seen." }) },
         { type: "resource_link", name: "cart.js", uri: `file://${join(at.cwd, "cart.js")}` },
-        { type: "resource_link", name: "a page", uri: "https://example.com/page" }
+        { type: "resource_link", name: "a page", uri: "https://example.com/page" },
+        { type: "resource", resource: { uri: `file://${join(at.cwd, "cart.js")}#L1:2`, text: "// selected\n" } }
       ]
     })
     const { items } = await client.messages.list({ session_id: sessionId })
@@ -232,12 +242,12 @@ describe("reins acp", () => {
     assert.include(content, "// not committed")
     assert.include(content, "`cart.js`, which differs in the editor")
     assert.include(content, "https://example.com/page")
-    await editor.close()
+    assert.include(content, String.raw`<file path=\"cart.js\" lines=\"1-2\">\n// selected`)
   })
 
   it("attaches pictures and files from elsewhere, which no changeset holds", async () => {
     const { at, client, directory } = world()
-    const { editor, sessionId } = await withSession()
+    const { editor, sessionId } = await newSession()
     writeFileSync(join(directory, "notes.txt"), "From another folder.\n")
     const picture = Buffer.from("iVBORw0KGgo=", "base64").toString("base64")
     await editor.agent.request(session.prompt, {
@@ -266,6 +276,6 @@ describe("reins acp", () => {
     await initialize(second)
     await load(second, sessionId)
     assert.include(JSON.stringify(second.updates), "(attached: image-2.png)")
-    await Promise.all([editor.close(), second.close()])
+    await second.close()
   })
 })

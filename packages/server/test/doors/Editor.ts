@@ -41,6 +41,8 @@ export interface EditorOptions {
 export interface Editor {
   readonly agent: ClientConnection["agent"]
   readonly updates: Array<SessionUpdate>
+  /** Those of one session. */
+  readonly updatesOf: (sessionId: string) => Array<SessionUpdate>
   readonly child: ChildProcess
   readonly errors: () => string
   /** Closes the editor as a window does, and waits for the end of the process. */
@@ -66,6 +68,12 @@ export const openEditor = async (at: At, options: EditorOptions = {}): Promise<E
     errors += String(chunk)
   })
   const updates: Array<SessionUpdate> = []
+  const bySession = new Map<string, Array<SessionUpdate>>()
+  const updatesOf = (sessionId: string) => {
+    const known = bySession.get(sessionId) ?? []
+    bySession.set(sessionId, known)
+    return known
+  }
   const { agent } = client({ name: "test" })
     .onRequest(methods.client.session.requestPermission, ({ params, signal }) =>
       (options.permission ?? (() => ({ outcome: { outcome: "cancelled" as const } })))(params, signal)
@@ -77,6 +85,7 @@ export const openEditor = async (at: At, options: EditorOptions = {}): Promise<E
     )
     .onNotification(methods.client.session.update, ({ params }) => {
       updates.push(params.update)
+      updatesOf(params.sessionId).push(params.update)
     })
     .connect(ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout)))
   const close = async () => {
@@ -84,7 +93,7 @@ export const openEditor = async (at: At, options: EditorOptions = {}): Promise<E
     await ended
     return child.exitCode
   }
-  return { agent, updates, child, errors: () => errors, close }
+  return { agent, updates, updatesOf, child, errors: () => errors, close }
 }
 
 export const initialize = ({ agent }: Editor, clientCapabilities: ClientCapabilities = {}) =>
@@ -94,6 +103,11 @@ export const initialize = ({ agent }: Editor, clientCapabilities: ClientCapabili
 export const withSessionAt = async (at: At, options: EditorOptions = {}) => {
   const editor = await openEditor(at, options)
   await initialize(editor, options.capabilities)
+  return sessionIn(editor, at)
+}
+
+/** A new session in an editor. */
+export const sessionIn = async (editor: Editor, at: At) => {
   const made = await editor.agent.request(methods.agent.session.new, { cwd: at.cwd, mcpServers: [] })
   const prompt = async (words: string) => {
     const answer = await editor.agent.request(methods.agent.session.prompt, {
@@ -104,7 +118,7 @@ export const withSessionAt = async (at: At, options: EditorOptions = {}) => {
     await setImmediate()
     return answer
   }
-  return { editor, made, sessionId: made.sessionId, prompt }
+  return { editor, made, sessionId: made.sessionId, prompt, updates: editor.updatesOf(made.sessionId) }
 }
 
 /** Ends the doors that a test has left running. */

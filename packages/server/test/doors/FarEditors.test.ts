@@ -73,6 +73,22 @@ const hello = JSON.stringify({
   params: { protocolVersion: 1, clientCapabilities: {} }
 })
 
+it("a WebSocket ends when its key is revoked, and that of another key does not", { timeout: limit }, async () => {
+  const { client, url } = world()
+  const [lost, kept] = [
+    await client.apiKeys.create({ name: "lost", scopes: ["read", "write"] }),
+    await client.apiKeys.create({ name: "kept", scopes: ["read", "write"] })
+  ]
+  const [first, second] = [
+    await farEditor(ways.WebSocket({ url, apiKey: lost.secret })),
+    await farEditor(ways.WebSocket({ url, apiKey: kept.secret }))
+  ]
+  await client.apiKeys.revoke({ key_id: lost.id })
+  await first.closed
+  assert.isString(await begun(second))
+  second.close()
+})
+
 describe.each(["HTTP", "WebSocket"] as const)("an editor that comes over %s", (way) => {
   const come = (permission?: Parameters<typeof farEditor>[1]) => farEditor(ways[way](world()), permission)
 

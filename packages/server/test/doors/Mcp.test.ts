@@ -2,6 +2,7 @@ import { request } from "node:http"
 import { Reins } from "@reins/client"
 import { askingAgents } from "@reins/testing/harness/SmallAgent"
 import { endlessTool } from "@reins/testing/process/Turns"
+import { rows } from "@reins/testing/Volume"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterAll, assert, describe, it } from "vitest"
 import { git, worldForFile } from "../cli/Cli.js"
@@ -23,9 +24,20 @@ afterAll(endAssistants)
 type World = ReturnType<typeof world>
 type Way = "http" | "stdio"
 
-const ways = (["http", "stdio"] as const).flatMap((way) =>
-  (["2025", "2026"] as const).map((era) => [way, era] as const)
-)
+const first: ReadonlyArray<readonly [Way, Era]> = [
+  ["http", "2026"],
+  ["stdio", "2025"]
+]
+const others: typeof first = [
+  ["http", "2025"],
+  ["stdio", "2026"]
+]
+const ways: Readonly<Record<typeof rows, typeof first>> = { first, others, all: [...first, ...others] }
+const waysOfRest: typeof ways = {
+  first: first.slice(0, 1),
+  others: [...others, ...first.slice(1)],
+  all: ways.all
+}
 
 const assistant = (way: Way, options: AssistantOptions, at: World = world(), unattended = false): Promise<Assistant> =>
   openAssistant(
@@ -70,7 +82,8 @@ const asking = (one: Assistant) =>
     })
     .then(({ id }) => follow(one, id))
 
-describe.each(ways)("an assistant over %s in the protocol of %s", (way, era: Era) => {
+/** The tests that every run has on each way. */
+const both = (way: Way, era: Era) => {
   it("starts a session, follows it, and reads what it changed", async () => {
     const one = await assistant(way, { era })
     assert.lengthOf((await one.client.listTools()).tools, 11)
@@ -91,6 +104,35 @@ describe.each(ways)("an assistant over %s in the protocol of %s", (way, era: Era
     )
   })
 
+  it("lets the person answer the agent, and never the assistant by itself", async () => {
+    const shown: Array<string> = []
+    const refuse = (message: string) => {
+      shown.push(message)
+      return undefined
+    }
+    const one = await assistant(way, { era, person: (message) => refuse(message) }, asks())
+    const { questions, session_id } = await asking(one)
+    const { interaction_id, options } = questions[0] ?? assert.fail("nothing is asked")
+    const allow = options.find(({ kind }) => kind === "allow_once")?.id
+    // The person declines, whatever the assistant would take.
+    const first = await one.call("answer", { session_id, interaction_id, option: allow })
+    assert.strictEqual(first.state, "pending")
+    assert.include(first.open, `/ui/sessions/${session_id}`)
+    const { items } = await asks().client.interactions.list({ session_id, state: "pending" })
+    assert.lengthOf(items, 1)
+    // A request of 2025 over HTTP is no connection that could ask.
+    assert.lengthOf(shown, way === "http" && era === "2025" ? 0 : 1)
+    if (shown.length === 0) return
+    // The person sees what is allowed, and where.
+    for (const part of [session_id, asks().project.remote, "hello.txt", "hi"]) assert.include(shown[0], part)
+    const two = await assistant(way, { era, person: () => allow }, asks())
+    assert.strictEqual((await two.call("answer", { session_id, interaction_id })).state, "answered")
+    assert.strictEqual((await follow(two, session_id)).turn.state, "succeeded")
+  })
+}
+
+/** The tests that `npm test` has on one way, and the matrix on all. */
+const rest = (way: Way, era: Era) => {
   it("is told all that was said, however short it waits", async () => {
     const one = await assistant(way, { era })
     const { session_id } = await start(one, world(), write)
@@ -126,30 +168,6 @@ describe.each(ways)("an assistant over %s in the protocol of %s", (way, era: Era
     assert.deepInclude({ said, state: turn.state }, { said: "Again.", state: "succeeded" })
   })
 
-  it("lets the person answer the agent, and never the assistant by itself", async () => {
-    const shown: Array<string> = []
-    const refuse = (message: string) => {
-      shown.push(message)
-      return undefined
-    }
-    const one = await assistant(way, { era, person: (message) => refuse(message) }, asks())
-    const { questions, session_id } = await asking(one)
-    const { interaction_id, options } = questions[0] ?? assert.fail("nothing is asked")
-    const allow = options.find(({ kind }) => kind === "allow_once")?.id
-    // The person declines, whatever the assistant would take.
-    const first = await one.call("answer", { session_id, interaction_id, option: allow })
-    assert.strictEqual(first.state, "pending")
-    assert.include(first.open, `/ui/sessions/${session_id}`)
-    const { items } = await asks().client.interactions.list({ session_id, state: "pending" })
-    assert.lengthOf(items, 1)
-    // A request of 2025 over HTTP is no connection that could ask.
-    assert.lengthOf(shown, way === "http" && era === "2025" ? 0 : 1)
-    if (shown.length === 0) return
-    const two = await assistant(way, { era, person: () => allow }, asks())
-    assert.strictEqual((await two.call("answer", { session_id, interaction_id })).state, "answered")
-    assert.strictEqual((await follow(two, session_id)).turn.state, "succeeded")
-  })
-
   it("names a page for the person where the program can show no question", async () => {
     const one = await assistant(way, { era }, asks())
     const { questions, session_id } = await asking(one)
@@ -167,17 +185,36 @@ describe.each(ways)("an assistant over %s in the protocol of %s", (way, era: Era
     const branch = `by-${way}-${era}`
     const person = era === "2026" || way === "stdio" ? { person: () => "deliver" } : {}
     const unattended = person.person === undefined
-    const refuses = await assistant(way, { era, ...(!unattended && { person: () => "no" }) })
+    const shown: Array<string> = []
+    const refusing = (message: string) => {
+      shown.push(message)
+      return "no"
+    }
+    const refuses = await assistant(way, { era, ...(!unattended && { person: refusing }) })
     const { session_id } = await start(refuses, world(), write)
     const { changeset } = await follow(refuses, session_id)
-    const input = { changeset_id: changeset.id, branch }
+    const input = { changeset_id: changeset.id, branch, title: "Say hello to all", merge_request: false }
     assert.include(["declined", "pending"], (await refuses.call("deliver", input)).state)
+    const named = [
+      session_id,
+      world().project.remote,
+      branch,
+      input.title,
+      changeset.id,
+      "hello.txt",
+      "Merge request: no"
+    ]
+    if (!unattended) for (const each of named) assert.include(shown[0], each)
     assert.notInclude(git(world().project.remote, "branch", "--list", branch), branch)
     const one = await assistant(way, { era, ...person }, world(), unattended)
     assert.deepInclude(await one.call("deliver", input), { state: "succeeded", branch })
     assert.strictEqual(git(world().project.remote, "show", `${branch}:hello.txt`), "hi")
   })
-})
+}
+
+const title = "an assistant over %s in the protocol of %s"
+describe.each(ways[rows])(title, both)
+describe.each(waysOfRest[rows])(title, rest)
 
 describe("the address /mcp", () => {
   const initialize = {
@@ -219,10 +256,17 @@ describe("the address /mcp", () => {
       { host: "evil.example" },
       { host: "127.0.0.1.evil.example" },
       { host: "localhost.evil.example:80" },
-      { host: "127.0.0.1:port" }
+      { host: "127.0.0.1:port" },
+      { host: "[::1" },
+      { host: "127.0.0.1@evil.example" },
+      { host: "\u00ff.example" }
     ]
-    for (const headers of foreign)
-      assert.deepInclude(await ask(headers), { status: 403, body: "" }, JSON.stringify(headers))
+    for (const headers of foreign) {
+      const { body, status } = await ask(headers)
+      assert.strictEqual(status, 403, JSON.stringify(headers))
+      // A refusal says what was named, and what to set.
+      assert.match(body, /REINS_PUBLIC_URL/)
+    }
     const { host } = new URL(world().url)
     assert.strictEqual((await ask({ origin: `http://${host}` })).status, 200)
     assert.strictEqual((await ask({})).status, 200)

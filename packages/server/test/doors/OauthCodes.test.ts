@@ -18,7 +18,7 @@ import { ago, isDead, issuer, oauthServices, statusOf } from "./OauthService.js"
 
 for (const { database, layer: onDatabase } of oauthServices())
   describe(`OAuth, codes and PKCE, on ${database}`, () => {
-    layer(onDatabase, { excludeTestServices: true, timeout: 60_000 })((it) => {
+    layer(onDatabase, { excludeTestServices: true })((it) => {
       it.effect("tells apps where they are, and gives them what the person has allowed", () =>
         Effect.gen(function* () {
           const none = yield* send("POST", "/mcp", { body: {} })
@@ -131,7 +131,7 @@ for (const { database, layer: onDatabase } of oauthServices())
       it.effect("a code is good for a minute, and not after its login or its membership has ended", () =>
         Effect.gen(function* () {
           const late = yield* newCode(yield* newPerson)
-          yield* ago("oauth_codes", "expires_at", 1)
+          yield* ago("oauth_codes", "expires_at", 1000)
           assert.strictEqual(errorOf(yield* tokenRequest(late.form)), "invalid_grant")
           const person = yield* newPerson
           const out = yield* newCode(person)

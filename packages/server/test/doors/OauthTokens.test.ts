@@ -25,7 +25,7 @@ const logger = Logger.make(({ annotations, cause, message }) => {
 
 for (const { database, layer: onDatabase } of oauthServices(Logger.replace(Logger.defaultLogger, logger)))
   describe(`OAuth, tokens, on ${database}`, () => {
-    layer(onDatabase, { excludeTestServices: true, timeout: 60_000 })((it) => {
+    layer(onDatabase, { excludeTestServices: true })((it) => {
       it.effect("a token is good for /mcp alone, and for the resource that it was made for", () =>
         Effect.gen(function* () {
           const person = yield* newPerson
@@ -67,6 +67,91 @@ for (const { database, layer: onDatabase } of oauthServices(Logger.replace(Logge
           assert.strictEqual(errorOf(yield* refresh(clientId, app.tokens.refresh_token)), "invalid_grant")
           yield* isDead({ clientId, tokens: next })
           yield* isDead(app)
+        })
+      )
+
+      it.effect("a refresh that names scopes gives what was given, and none that was never asked for", () =>
+        Effect.gen(function* () {
+          const person = yield* newPerson
+          const asked = ["read act write", "read", "write", "offline_access", "openid profile read", "", "  act  read "]
+          for (const given of ["read", "act"]) {
+            const { clientId, tokens } = yield* newApp(person, { scope: given })
+            let { refresh_token, scope } = tokens
+            for (const named of asked) {
+              const form = { grant_type: "refresh_token", client_id: clientId, refresh_token, scope: named }
+              const { json, status, text } = yield* tokenRequest(form)
+              assert.strictEqual(status, 200, `${given}, ${named}: ${text}`)
+              assert.strictEqual((json as Tokens).scope, scope)
+              ;({ refresh_token, scope } = json as Tokens)
+            }
+          }
+          const { clientId, tokens } = yield* newApp(person, { scope: "read" }, { scope: "read offline_access" })
+          for (const named of ["write", "read act", "act offline_access"]) {
+            const { refresh_token } = tokens
+            const form = { grant_type: "refresh_token", client_id: clientId, refresh_token, scope: named }
+            assert.strictEqual(errorOf(yield* tokenRequest(form)), "invalid_scope", named)
+          }
+          assert.strictEqual((yield* refresh(clientId, tokens.refresh_token)).status, 200)
+        })
+      )
+
+      it.effect("an access of an older release, which kept no asked scopes, is refreshed with any", () =>
+        Effect.gen(function* () {
+          const { clientId, tokens } = yield* newApp(yield* newPerson, { scope: "read" })
+          yield* Effect.flatMap(Database, ({ run, sql }) => run(sql`update oauth_grants set asked_scopes = null`))
+          const form = { grant_type: "refresh_token", client_id: clientId, refresh_token: tokens.refresh_token }
+          const { json, status } = yield* tokenRequest({ ...form, scope: "read act write" })
+          assert.deepStrictEqual([status, (json as Tokens).scope], [200, "read"])
+        })
+      )
+
+      it.effect("a client whose registration is gone is told so, in every form of an id", () =>
+        Effect.gen(function* () {
+          const { form, tokens } = yield* newApp(yield* newPerson)
+          const refreshing = { grant_type: "refresh_token", refresh_token: tokens.refresh_token }
+          const gone = [
+            "oac_01k00000000000000000000000",
+            "x",
+            " ",
+            "\0",
+            "https://a.example/",
+            "x".repeat(3000),
+            "' or 1"
+          ]
+          for (const client_id of gone)
+            for (const fields of [refreshing, form, { ...refreshing, refresh_token: "ror_x" }])
+              assert.strictEqual(errorOf(yield* tokenRequest({ ...fields, client_id })), "invalid_client", client_id)
+          // The document of an app is no registration that could be gone.
+          const document = yield* tokenRequest({ ...refreshing, client_id: "https://a.example/client.json" })
+          assert.strictEqual(errorOf(document), "invalid_grant")
+          assert.strictEqual(errorOf(yield* tokenRequest({ ...refreshing, client_id: "" })), "invalid_client")
+          assert.strictEqual((yield* refresh(form.client_id, tokens.refresh_token)).status, 200)
+        })
+      )
+
+      it.effect("answers whatever it cannot read in the form of OAuth", () =>
+        Effect.gen(function* () {
+          const type = "application/x-www-form-urlencoded"
+          const wrong: ReadonlyArray<readonly [path: string, status: number, headers: object, body: string]> = [
+            ["token", 413, { "content-type": type }, `grant_type=${"x".repeat(20_000)}`],
+            ["token", 415, { "content-type": "application/json" }, "{}"],
+            ["token", 415, { "content-type": "text/plain" }, "x"],
+            ["token", 415, { "content-type": type, "content-encoding": "gzip" }, "x"],
+            ["revoke", 415, { "content-type": "application/json" }, "{}"],
+            ["revoke", 413, { "content-type": type }, "x".repeat(20_000)],
+            ["register", 415, { "content-type": type }, "x=y"],
+            ["register", 413, { "content-type": "application/json" }, `"${"x".repeat(20_000)}"`],
+            ["register", 400, { "content-type": "application/json" }, "{"],
+            ["token", 400, { "content-type": type }, "grant_type=refresh_token&grant_type=refresh_token"],
+            ["token", 400, { "content-type": type }, ""]
+          ]
+          for (const [path, status, headers, body] of wrong) {
+            const reply = yield* send("POST", `/oauth/${path}`, { headers: { ...headers }, body })
+            assert.strictEqual(reply.status, status, `${path}: ${reply.text}`)
+            const { error, error_description } = reply.json as Readonly<Record<string, unknown>>
+            assert.match(String(error), /^invalid_\w+$/)
+            assert.match(String(error_description), /^[\x20-\x21\x23-\x5b\x5d-\x7e]{10,}$/)
+          }
         })
       )
 
@@ -163,11 +248,13 @@ for (const { database, layer: onDatabase } of oauthServices(Logger.replace(Logge
           assert.isDefined(yield* store.findClient(unused.clientId))
           yield* ago("oauth_codes", "expires_at", 2 * 86_400_000)
           yield* ago("oauth_clients", "allowed_at", 31 * 86_400_000)
-          yield* ago("oauth_grants", "expires_at", 1)
+          yield* ago("oauth_grants", "expires_at", 1000)
           yield* store.purge
           for (const table of ["oauth_codes", "oauth_grants", "oauth_tokens", "oauth_clients"])
             assert.strictEqual(yield* count(table), 0, table)
-          yield* isDead(app)
+          assert.strictEqual(yield* statusOf(app.tokens.access_token), 401)
+          // Its registration is gone too, and this code has a client register anew.
+          assert.strictEqual(errorOf(yield* refresh(app.clientId, app.tokens.refresh_token)), "invalid_client")
         })
       )
     })

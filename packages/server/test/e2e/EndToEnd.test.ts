@@ -1,6 +1,6 @@
 import { it } from "@effect/vitest"
 import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
-import { postgresDatabase } from "@reins/testing/store/Databases"
+import { flowDatabases, postgresDatabase } from "@reins/testing/store/Databases"
 import { Effect, Redacted } from "effect"
 import { temporaryDirectory } from "./Surroundings.js"
 import { told } from "./Told.js"
@@ -11,7 +11,7 @@ const databases = [
     database: "PostgreSQL",
     settings: Effect.map(postgresDatabase, (url) => ({ REINS_DATABASE_URL: Redacted.value(url) }))
   }
-]
+].filter(({ database }) => flowDatabases.some(({ name }) => name === database))
 
 for (const { database, settings } of databases) {
   it.scopedLive(

@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
+import { TurnId } from "@reins/base/domain/Ids"
 import { systemActor } from "@reins/core/access/Access"
-import { TurnId } from "@reins/core/domain/Ids"
 import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import { Journal } from "@reins/core/store/Journal"
 import { Effect, Fiber, Schema } from "effect"

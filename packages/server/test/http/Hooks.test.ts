@@ -69,12 +69,17 @@ describe("the address that the world calls", () => {
         const told = refused.map(({ json, status }) => [status, Object(json).error?.code, Object(json).error?.message])
         assert.deepStrictEqual(told[0], told[1])
         assert.strictEqual(told[0]?.[0], 404)
+        // A proven call that is no JSON leaves a receipt, and a body that nobody has read one that nothing proves.
         const form = { headers: { ...headers("msg_3"), "content-type": "application/x-www-form-urlencoded" }, body }
         assert.strictEqual((yield* send("POST", path, form)).status, 415)
         const large = { headers: headers("msg_4"), body: "x".repeat(5 * 1024 * 1024 + 1) }
         assert.strictEqual(codeOf(yield* send("POST", path, large)), "payload_too_large")
         const receipts = yield* send("GET", `/api/hooks/${hook_id}/receipts`, { headers: bearer })
-        assert.deepInclude(Object(receipts.json).items[0], { event: "deploy.failed", outcome: "accepted", runs: 1 })
+        const [tooLarge, noJson, taken] = Object(receipts.json).items
+        assert.deepInclude(taken, { event: "deploy.failed", outcome: "accepted", runs: 1, proven: true, queued: 0 })
+        assert.deepInclude(noJson, { delivery_id: "msg_3", outcome: "unread", reason: "no_json", proven: true })
+        assert.deepInclude(tooLarge, { delivery_id: "msg_4", outcome: "unread", reason: "too_large", proven: false })
+        assert.strictEqual(tooLarge.size, large.body.length)
       })
     )
 

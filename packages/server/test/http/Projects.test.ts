@@ -6,7 +6,7 @@ import * as Core from "@reins/core/Core"
 import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
 import { Effect, Layer, Schema } from "effect"
 import { afterAll } from "vitest"
-import { servicesByDatabase } from "../Databases.js"
+import { flowServices } from "../Databases.js"
 import { Caller, change, codeOf, newCaller, send } from "../Service.js"
 import { newSession, openStream } from "../Sessions.js"
 
@@ -35,7 +35,7 @@ const directory = mkdtempSync(join(tmpdir(), "reins-projects-"))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 const cacheDir = cacheWithSmallAgent(directory)
 
-for (const { database, layer: service } of servicesByDatabase({ executors: ["local"], cacheDir })) {
+for (const { database, layer: service } of flowServices({ executors: ["local"], cacheDir })) {
   describe(`projects over HTTP on ${database}`, () => {
     layer(Layer.provideMerge(Core.worker, service), { excludeTestServices: true })("", (it) => {
       it.effect("a session is set up once, and the next one finds what that has left", () =>

@@ -112,7 +112,7 @@ layer(service(), { excludeTestServices: true })("a repository that git would nev
         const { json: session } = yield* change("POST", `${path}/sessions`, { headers: bearer, body })
         const shown = yield* send("GET", `/api/sessions/${textAt(session, "id")}`, { headers: bearer })
         assert.deepInclude(shown.json, {
-          base: { repository: url, ref: null, commit: null, sparse: expected }
+          base: { repository: url, ref: null, commit: null, connection_id: null, sparse: expected }
         })
       }
     })

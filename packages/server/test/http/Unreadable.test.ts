@@ -1,6 +1,6 @@
 import { connect } from "node:net"
 import { assert, layer } from "@effect/vitest"
-import { errorKinds } from "@reins/core/domain/ReinsError"
+import { errorKinds } from "@reins/base/domain/ReinsError"
 import { Server } from "@reins/server/Server"
 import { Effect, Schema } from "effect"
 import { service } from "../Service.js"

@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Bell } from "@reins/core/store/Bell"
 import { sandboxed } from "@reins/testing/executor/Sandbox"
-import { aMoment } from "@reins/testing/process/Waiting"
+import { aMoment, aWhile } from "@reins/testing/process/Waiting"
 import { notifications } from "@reins/testing/store/Notifications"
 import { Effect } from "effect"
 import { Caller } from "../Service.js"
@@ -53,7 +53,7 @@ sandboxed("a commit notifies nobody while no other node has a reader of its sess
       return notified.filter((each) => each === topic).length === so
     })
     own.close()
-    yield* Effect.repeat(isQuiet, { until: (quiet) => quiet })
+    yield* Effect.repeat(Effect.zipRight(aWhile, isQuiet), { until: (quiet) => quiet })
     assert.isAtLeast(before, 1)
   })
 )

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net"
-import type { TurnEar } from "@reins/core/bench/Agents"
-import type { Bench } from "@reins/core/bench/Bench"
+import type { TurnEar } from "@reins/machine/bench/Agents"
+import type { Bench } from "@reins/machine/bench/Bench"
 import { Cause, Chunk, Deferred, Effect, Exit, Fiber, Mailbox, Option, Schema, Scope, Stream } from "effect"
 import { type Frame, readFrames, writeFrame } from "./Frames.js"
 import { type Verb, verbs } from "./Protocol.js"

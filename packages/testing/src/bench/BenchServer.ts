@@ -1,6 +1,6 @@
 import type { Socket } from "node:net"
-import type { Bench } from "@reins/core/bench/Bench"
-import type { CallLeave, CallObserver, ModelCall } from "@reins/core/relay/gateway/ModelCall"
+import type { Bench } from "@reins/machine/bench/Bench"
+import type { CallLeave, CallObserver, ModelCall } from "@reins/machine/relay/gateway/ModelCall"
 import { Cause, Chunk, Deferred, Effect, Exit, Fiber, Option, Schema, type Scope, Stream } from "effect"
 import { type Frame, readFrames, writeFrame } from "./Frames.js"
 import { type Question, type Verb, verbs } from "./Protocol.js"

@@ -1,7 +1,10 @@
-import { AgentKind, AgentOrder, NativeRecord, SaidWord, StoppedAgent, TurnOrder } from "@reins/core/bench/AgentOrder"
-import { AgentMissing } from "@reins/core/bench/Agents"
-import { SetupNote } from "@reins/core/bench/setup/SetupReport"
-import { PartBlob } from "@reins/core/bench/snapshots/SnapshotManifest"
+import { FormContent } from "@reins/base/domain/Form"
+import { GitIdentity } from "@reins/base/domain/GitIdentity"
+import { ChangesetId, ModelCallId, SessionId } from "@reins/base/domain/Ids"
+import { AgentKind, AgentOrder, NativeRecord, SaidWord, StoppedAgent, TurnOrder } from "@reins/machine/bench/AgentOrder"
+import { AgentMissing } from "@reins/machine/bench/Agents"
+import { SetupNote } from "@reins/machine/bench/setup/SetupReport"
+import { PartBlob } from "@reins/machine/bench/snapshots/SnapshotManifest"
 import {
   PartsApart,
   RestoreOrder,
@@ -9,18 +12,15 @@ import {
   SealedTree,
   SealOrder,
   SnapshotError
-} from "@reins/core/bench/snapshots/TreeSnapshots"
-import { GitLogin, ObjectSource, SetupOrder, TreeBase, TreeOrder, TreeOrigin } from "@reins/core/bench/TreeOrder"
-import { PromptPart } from "@reins/core/bench/TurnPrompt"
-import { FormContent } from "@reins/core/domain/Form"
-import { GitIdentity } from "@reins/core/domain/GitIdentity"
-import { ChangesetId, ModelCallId, SessionId } from "@reins/core/domain/Ids"
-import { FileAccessFailed, FileDigestMismatch, FileNotFound, NotADirectory, NotAFile } from "@reins/core/files/Files"
-import { PathRefused } from "@reins/core/files/WorkspacePath"
-import { GitError, type GitErrorKind } from "@reins/core/git/GitError"
-import { DeliveryObstacle } from "@reins/core/git/Obstacle"
-import { HarnessEvent, HarnessFailure } from "@reins/core/harness/HarnessEvent"
-import { OfferedCall, ToolAnswer } from "@reins/core/relay/mcp/ToolOffer"
+} from "@reins/machine/bench/snapshots/TreeSnapshots"
+import { GitLogin, ObjectSource, SetupOrder, TreeBase, TreeOrder, TreeOrigin } from "@reins/machine/bench/TreeOrder"
+import { PromptPart } from "@reins/machine/bench/TurnPrompt"
+import { FileAccessFailed, FileDigestMismatch, FileNotFound, NotADirectory, NotAFile } from "@reins/machine/files/Files"
+import { PathRefused } from "@reins/machine/files/WorkspacePath"
+import { GitError, type GitErrorKind } from "@reins/machine/git/GitError"
+import { DeliveryObstacle } from "@reins/machine/git/Obstacle"
+import { HarnessEvent, HarnessFailure } from "@reins/machine/harness/HarnessEvent"
+import { OfferedCall, ToolAnswer } from "@reins/machine/relay/mcp/ToolOffer"
 import { Schema } from "effect"
 
 type Plain = Schema.Schema.AnyNoContext
@@ -117,26 +117,28 @@ const Captured = Schema.Struct({
   deletions: Schema.Int,
   diagnostics: texts,
   left: texts,
+  hidden: texts,
   obstacles: Schema.Union(text, Obstacles)
 })
+const Written = Schema.Struct({ session: SessionId, from: text, to: text, before: Schema.Number })
 const Change = Schema.Struct({ session: SessionId, base: nullable(text), tree: text })
 const Branch = Schema.Struct({ session: SessionId, url: text, branch: text, credential: optional(GitLogin) })
 const MergedBranch = Schema.Struct({ tree: text, headTree: text, conflicts: texts })
 const MarkedTree = Schema.Struct({ session: SessionId, tree: text, head: text, other: text })
 
 const tokens = nullable(Schema.Number)
+const callTimes = { startedAt: Schema.Number, endedAt: Schema.Number }
+const callWords = { ...callTimes, status: tokens, words: nullable(text), names: text, pauseMs: tokens }
+const callInput = { input: tokens, cached: tokens, cacheWritten: tokens }
+const callUsage = Schema.Struct({ ...callInput, output: tokens, reasoning: tokens })
 const Call = Schema.Struct({
+  ...callWords,
   protocol: Schema.Literal("openai_chat", "openai_responses", "anthropic_messages", "gemini"),
   model: nullable(text),
   hasTools: nullable(Schema.Boolean),
-  startedAt: Schema.Number,
-  endedAt: Schema.Number,
   outcome: Schema.Literal("answered", "refused", "broken_off", "garbled", "unreachable", "abandoned"),
-  status: nullable(Schema.Number),
-  words: nullable(text),
-  usage: nullable(
-    Schema.Struct({ input: tokens, cached: tokens, cacheWritten: tokens, output: tokens, reasoning: tokens })
-  ),
+  lack: nullable(Schema.Literal("cut", "withheld")),
+  usage: nullable(callUsage),
   admission: optional(ModelCallId)
 })
 const Leave = Schema.Struct({ admission: Schema.optional(ModelCallId) })
@@ -272,6 +274,7 @@ export const verbs: Readonly<Record<string, Readonly<Record<string, Verb>>>> = {
       made,
       began: { takes: [text], gives: Schema.Boolean },
       cancelled: moment,
+      cutOff: moment,
       answer: {
         takes: [text],
         gives: nullable(Schema.Struct({ option: text, note: nullable(text), content: nullable(FormContent) }))
@@ -322,12 +325,7 @@ export const verbs: Readonly<Record<string, Readonly<Record<string, Verb>>>> = {
     ),
     patch: verb("effect", [Change], text, GitFailure),
     obstacles: verb("effect", [Change], Obstacles, GitFailure),
-    writtenBefore: verb(
-      "effect",
-      [Schema.Struct({ session: SessionId, from: text, to: text, before: Schema.Number })],
-      texts,
-      GitFailure
-    ),
+    writtenBefore: verb("effect", [Written], texts, GitFailure),
     apply: verb(
       "effect",
       [

@@ -1,18 +1,18 @@
 import { spawnSync } from "node:child_process"
-import { cpSync, mkdtempSync, rmSync } from "node:fs"
+import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { Boot } from "@reins/base/base/Boot"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import type { Event } from "@reins/base/domain/Event"
+import { ChangesetId, newId, type SessionId } from "@reins/base/domain/Ids"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
 import { systemActor } from "@reins/core/access/Access"
-import { Boot } from "@reins/core/base/Boot"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
 import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { Connections } from "@reins/core/connections/Connections"
-import type { Event } from "@reins/core/domain/Event"
-import { ChangesetId, newId, type SessionId } from "@reins/core/domain/Ids"
-import type { ReinsError } from "@reins/core/domain/ReinsError"
 import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { PasswordCost } from "@reins/core/identity/Passwords"
@@ -26,11 +26,14 @@ import { Journal } from "@reins/core/store/Journal"
 import { WorkingTreeStore } from "@reins/core/worktrees/WorkingTreeStore"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { Chunk, Effect, Layer, Logger, LogLevel, Stream } from "effect"
+import { onLoopback } from "../connections/Loopback.js"
 import { ForgeCi } from "../forge/ForgeCi.js"
 import { dialects, type KnownForge } from "../forge/ForgeDialects.js"
 import { ForgeServer } from "../forge/ForgeServer.js"
-import { bareRemote, branchHead, plainGit, put } from "../git/Fixture.js"
+import { tellForge } from "../forge/ForgeSigns.js"
+import { bareCommit, bareRemote, branchHead, plainGit, put } from "../git/Fixture.js"
 import { gitHttpServer } from "../git/GitHttpServer.js"
+import { within } from "../MachineTime.js"
 import { pathsOf } from "../sessions/Paths.js"
 import { ownerWithConnection } from "../sessions/Services.js"
 
@@ -75,13 +78,18 @@ const bareOriginal = (): string => {
   return original
 }
 
+const basicOf = (given: string): string => Buffer.from(`x-access-token:${given}`).toString("base64")
+
 /** A bare repository that is served over http, by a forge when a kind of forge is given. */
 export const remote = (kind: KnownForge = "github", host?: string) =>
+  Effect.flatMap(dataDirectory, (root) => remoteIn(root, kind, (make) => onLoopback(make, host), host))
+
+/** The same in a directory, which may have the repository already. */
+export const remoteIn = (root: string, kind: KnownForge, listen: typeof onLoopback, host?: string) =>
   Effect.gen(function* () {
-    const root = yield* dataDirectory
     const repository = kind === "gitlab" ? "acme/tools/shop" : "acme/shop"
     const bare = join(root, `${repository}.git`)
-    cpSync(bareOriginal(), bare, { recursive: true })
+    if (!existsSync(bare)) cpSync(bareOriginal(), bare, { recursive: true })
     const git = (...args: ReadonlyArray<string>) => plainGit(bare, ...args)
     const headOf = (branch: string) => branchHead(bare, branch)
     const conflicting = new Map<string, boolean>()
@@ -100,11 +108,20 @@ export const remote = (kind: KnownForge = "github", host?: string) =>
       merge: (head, base) => void git("update-ref", `refs/heads/${base}`, headOf(head) ?? ""),
       remove: (branch) => void git("update-ref", "-d", `refs/heads/${branch}`)
     })
-    const gate = { closed: false, silent: false, cut: false, status: 0, asked: (_method: string, _url: string) => {} }
+    const gate = {
+      ...{ closed: false, silent: false, cut: false, status: 0 },
+      /** The token that git has to send, as for a private repository; empty for a public one. */
+      token: "",
+      asked: (_method: string, _url: string) => {}
+    }
     const answer = (request: IncomingMessage, response: ServerResponse) => {
-      if (forge.handle(request, response)) return true
+      if (tellForge(kind, request, response) || forge.handle(request, response)) return true
       gate.asked(request.method ?? "", request.url ?? "")
       if (forge.app?.letsGit(request.headers.authorization, request.url ?? "") === false) {
+        response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end()
+        return true
+      }
+      if (gate.token !== "" && !request.headers.authorization?.endsWith(basicOf(gate.token))) {
         response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end()
         return true
       }
@@ -129,19 +146,11 @@ export const remote = (kind: KnownForge = "github", host?: string) =>
           })
         return answer(request, response)
       },
-      host
+      host,
+      listen
     )
     /** A commit of somebody else on a branch. An absent branch is made from `main`. */
-    const commitOn = (branch: string, path: string, content: string): string => {
-      const other = mkdtempSync(join(root, "other-"))
-      plainGit(root, "clone", "--quiet", bare, other)
-      plainGit(other, "checkout", "--quiet", ...(headOf(branch) === undefined ? ["-b", branch] : [branch]))
-      put(other, path, content)
-      plainGit(other, "add", "--all")
-      plainGit(other, "commit", "--quiet", `--message=${path}`)
-      plainGit(other, "push", "--quiet", "origin", branch)
-      return plainGit(other, "rev-parse", "HEAD")
-    }
+    const commitOn = (branch: string, path: string, content: string): string => bareCommit(bare, branch, path, content)
     return {
       forge,
       git,
@@ -172,13 +181,7 @@ export const eventsUntil = (sessionId: SessionId, after: number, wanted: (event:
     const feed = yield* EventFeed
     return yield* feed
       .stream(principal, sessionId, { after })
-      .pipe(
-        Stream.takeUntil(wanted),
-        Stream.runCollect,
-        Effect.map(Chunk.toReadonlyArray),
-        Effect.timeout("40 seconds"),
-        Effect.orDie
-      )
+      .pipe(Stream.takeUntil(wanted), Stream.runCollect, Effect.map(Chunk.toReadonlyArray), within(40))
   })
 
 /** The first event of a session after `after` with one of the types. */
@@ -223,7 +226,8 @@ export const captured = {
   files: [],
   additions: 0,
   deletions: 0,
-  diagnostics: []
+  diagnostics: [],
+  hidden: []
 }
 
 /** A sealed changeset of a new session, for services without a worker. It has no git objects. */
@@ -274,7 +278,7 @@ export const operationEnd = (
     return yield* Effect.iterate(yield* look, {
       while: (operation) => !isWanted(operation),
       body: () => Effect.zipRight(rung.await, look)
-    }).pipe(Effect.timeout("40 seconds"), Effect.orDie, Effect.ensuring(Effect.sync(stop)))
+    }).pipe(within(40), Effect.ensuring(Effect.sync(stop)))
   })
 
 export const codeOf = <A, E>(effect: Effect.Effect<A, E | ReinsError>) =>

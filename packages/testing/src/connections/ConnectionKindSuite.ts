@@ -1,9 +1,9 @@
 import type { ServerResponse } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
+import { ConnectionId, CredentialId, newId } from "@reins/base/domain/Ids"
 import type { ConnectionKind, ProbeMeans } from "@reins/core/connections/ConnectionKind"
 import { GrantRefused } from "@reins/core/connections/grants/Grant"
-import { ConnectionId, CredentialId, newId } from "@reins/core/domain/Ids"
-import { Outbound } from "@reins/core/outbound/Outbound"
+import { Outbound } from "@reins/machine/outbound/Outbound"
 import { Effect, Redacted } from "effect"
 import { json, localServer } from "./LocalServer.js"
 

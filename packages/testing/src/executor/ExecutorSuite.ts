@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import * as path from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import type { AgentCommand, Executor } from "@reins/core/executor/Executor"
+import type { AgentCommand, Executor } from "@reins/machine/executor/Executor"
 import { Chunk, Effect, Redacted, type Scope, Stream } from "effect"
 
 let leases = 0

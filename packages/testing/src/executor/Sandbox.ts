@@ -1,5 +1,5 @@
 import { it } from "@effect/vitest"
-import * as Bubblewrap from "@reins/core/executor/Bubblewrap"
+import * as Bubblewrap from "@reins/machine/executor/Bubblewrap"
 import { Effect, Either } from "effect"
 
 const made = await Effect.runPromise(Effect.either(Bubblewrap.make(`boot_sandbox_${process.pid}`)))

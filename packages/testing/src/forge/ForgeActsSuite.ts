@@ -21,7 +21,10 @@ export const forgeActsSuite = (subject: ForgeSubject): void => {
       Effect.gen(function* () {
         const { checks, forge, red, server } = yield* opened(subject)
         const [check] = yield* checks
-        assert.strictEqual(check && (yield* forge.log(check)), undefined)
+        const none = check && (yield* forge.log(check))
+        assert.deepInclude(none, { text: "", truncated: false })
+        // Gitea has none for a status of another system.
+        if (kind !== "gitea") assert.match(none?.unshown ?? "", /has none, or the token may not read it.*404/)
         red.log = `${`${"x".repeat(99)}\n`.repeat(1000)}2026-01-01T00:00:00.1234567Z \u001b[31mred\u001b[0m\n50 %\r100 %\nlast`
         const log = check && (yield* forge.log(check))
         assert.isTrue(log?.truncated)
@@ -30,6 +33,32 @@ export const forgeActsSuite = (subject: ForgeSubject): void => {
         for (const { headers } of server.seen.filter(({ path }) => path.startsWith("/log-store/")))
           for (const name of ["authorization", "private-token", "cookie"]) assert.strictEqual(headers[name], undefined)
         if (kind === "github") assert.isTrue(server.seen.some(({ path }) => path.startsWith("/log-store/")))
+      }).pipe(Effect.provide(allowed))
+    )
+
+    it.scopedLive("the log of any size is cut to its end, and one that is not shown has the reason", () =>
+      Effect.gen(function* () {
+        const { checks, forge, red, server } = yield* opened(subject)
+        const [check] = yield* checks
+        if (check === undefined) return assert.fail("no check")
+        const line = "2026-01-01T00:00:00.0000000Z a line of the log that says nothing, \u00e4\n"
+        for (const lines of [1, 900, 3_000, 260_000]) {
+          red.log = `${line.repeat(lines)}AssertionError: the total ignores quantities\n`
+          const log = yield* forge.log(check)
+          assert.strictEqual(log?.truncated, lines > 900, String(lines))
+          assert.isTrue(log?.text.endsWith("\nAssertionError: the total ignores quantities\n"))
+          assert.match(log?.text ?? "", /^a line of the log that says nothing, \u00e4\n/)
+        }
+        for (const status of [403, 404, 410, 451]) {
+          server.canned.push({ status, body: '{"message":"Gone, or not yours."}' })
+          const log = yield* forge.log(check)
+          assert.deepInclude(log, { text: "", truncated: false })
+          assert.match(log?.unshown ?? "", new RegExp(`does not show the log.*${status}`))
+        }
+        for (const status of [429, 503]) {
+          server.canned.push({ status })
+          assert.include(["rate_limited", "unavailable"], (yield* Effect.flip(forge.log(check))).kind)
+        }
       }).pipe(Effect.provide(allowed))
     )
 

@@ -2,6 +2,7 @@ import { createPublicKey, generateKeyPairSync, randomBytes, verify } from "node:
 import type { IncomingHttpHeaders } from "node:http"
 import { Schema } from "effect"
 import type { Answer } from "./ForgeServer.js"
+import { recordings } from "./Recorded.js"
 
 /** A token that the app was given. */
 export interface AppToken {
@@ -23,6 +24,8 @@ const Wanted = Schema.parseJson(
 )
 
 const hourMs = 60 * 60_000
+
+const { replaced } = recordings("github")
 
 const docs = { documentation_url: "https://docs.github.com/rest/apps" }
 
@@ -100,19 +103,22 @@ export class ForgeApp {
     const refused = this.refusal(headers)
     if (refused !== undefined) return { status: 401, body: { message: refused, ...docs }, headers: date }
     if (path === "/app") {
-      return { status: 200, body: { id: 12, slug: this.slug, client_id: this.clientId, permissions: this.permissions } }
+      const app = { id: 12, slug: this.slug, client_id: this.clientId, permissions: this.permissions }
+      return { status: 200, body: replaced("GET /app", app) }
     }
     if (!this.isInstalled || (isMint !== null && isMint[1] !== String(this.installationId))) return notFound
     if (isMint !== null) return method === "POST" ? this.mint(raw) : notFound
     if (path !== `/app/installations/${this.installationId}` && path.startsWith("/app/")) return notFound
     return {
       status: 200,
-      body: {
+      body: replaced("GET /app/installations/{installation_id}", {
         id: this.installationId,
+        app_id: 12,
         app_slug: this.slug,
         permissions: this.permissions,
-        suspended_at: this.isSuspended ? "2026-01-01T00:00:00Z" : null
-      }
+        suspended_at: this.isSuspended ? "2026-01-01T00:00:00Z" : null,
+        suspended_by: null
+      })
     }
   }
 
@@ -142,7 +148,12 @@ export class ForgeApp {
     this.minted.push(made)
     return {
       status: 201,
-      body: { token: made.token, expires_at: new Date(made.madeAt + hourMs).toISOString(), permissions }
+      body: replaced("POST /app/installations/{installation_id}/access_tokens", {
+        token: made.token,
+        expires_at: new Date(made.madeAt + hourMs).toISOString(),
+        permissions,
+        repository_selection: "selected"
+      })
     }
   }
 

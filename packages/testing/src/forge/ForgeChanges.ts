@@ -1,6 +1,9 @@
 import { Schema } from "effect"
 import type { Answer, Pull } from "./ForgeServer.js"
 
+/** An operation whose answer shows a merge request. */
+export type PullOperation = "list" | "create" | "get" | "change" | "merge"
+
 /** The server's part that changes of merge requests are about. */
 export interface ChangesHeld {
   readonly pulls: ReadonlyArray<Pull>
@@ -48,3 +51,7 @@ export const answerChange = (held: ChangesHeld, method: string, rest: string, ra
   pull.draft = (gitlab === undefined ? isDraftTitle.gitea : isDraftTitle.gitlab)(title)
   return { status: gitlab === undefined ? 201 : 200, body: held.shown(pull) }
 }
+
+/** The issues that the text of a merge request says it closes. */
+export const closedBy = (text: string): ReadonlyArray<number> =>
+  [...text.matchAll(/\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?) #(\d+)\b/gi)].map(([, issue]) => Number(issue))

@@ -1,14 +1,15 @@
 import { execFile, execFileSync } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { branchHeads } from "../git/Fixture.js"
 import type { ForgeServer } from "./ForgeServer.js"
 import type { HeldCheck } from "./ForgeStanding.js"
 
 /** The longest run of the command, in milliseconds. */
 const longestMs = 30_000
 
-/** A CI that runs a command in a checkout of each pushed branch, and tells its forge the end and the log. */
+/** A CI that runs a command in the files of each pushed branch, and tells its forge the end and the log. */
 export class ForgeCi {
   /** The branches as they were at the last push. */
   private readonly known = new Map<string, string>()
@@ -42,25 +43,19 @@ export class ForgeCi {
     while (this.running.size > 0) await Promise.all(this.running)
   }
 
-  private readonly branches = (): ReadonlyArray<readonly [string, string]> =>
-    execFileSync("git", ["for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads"], {
-      cwd: this.bare,
-      encoding: "utf8"
-    })
-      .split("\n")
-      .flatMap((line) => {
-        const [branch, sha] = line.split(" ")
-        return branch === undefined || sha === undefined ? [] : [[branch, sha] as const]
-      })
+  private readonly branches = (): ReadonlyArray<readonly [string, string]> => branchHeads(this.bare)
 
   private readonly run = async (head: string): Promise<void> => {
     const check = this.forge.check({ head, name: this.name, state: "pending" })
     this.forge.tellHooks({ what: "check", check })
     const directory = mkdtempSync(join(tmpdir(), "reins-ci-"))
+    const workTree = join(directory, "work")
+    mkdirSync(workTree)
     try {
-      execFileSync("git", ["clone", "--quiet", "--no-checkout", this.bare, directory])
-      execFileSync("git", ["checkout", "--quiet", "--detach", head], { cwd: directory })
-      this.end(check, await finished(this.command, directory))
+      execFileSync("git", [`--git-dir=${this.bare}`, `--work-tree=${workTree}`, "read-tree", "--reset", "-u", head], {
+        env: { ...process.env, GIT_INDEX_FILE: join(directory, "index") }
+      })
+      this.end(check, await finished(this.command, workTree))
     } finally {
       rmSync(directory, { recursive: true, force: true })
     }

@@ -1,7 +1,10 @@
-import { isDraftTitle, nodeIdOf } from "./ForgeChanges.js"
+import { isDraftTitle, nodeIdOf, type PullOperation } from "./ForgeChanges.js"
 import { giteaRuling, githubRuling, gitlabRuling } from "./ForgeRuling.js"
 import type { Answer, Dialect, ForgeOperation } from "./ForgeServer.js"
-import { giteaStanding, githubStanding, gitlabStanding } from "./ForgeStanding.js"
+import { giteaStanding, giteaUser } from "./GiteaStanding.js"
+import { githubStanding, userOf } from "./GitHubStanding.js"
+import { gitlabStanding, gitlabUser } from "./GitLabStanding.js"
+import { recordings } from "./Recorded.js"
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "")
 
@@ -17,12 +20,48 @@ const routed = (root: string, mergeMethod: string, method: string, url: URL): Fo
 
 const timestamp = "2026-01-01T00:00:00Z"
 
+/** The answer to an operation about a merge request, as it is recorded for each operation or for a list of them. */
+const pullAnswer =
+  (kind: KnownForge, paths: Readonly<Record<PullOperation, string>>) =>
+  (by: PullOperation, parts: Readonly<Record<string, unknown>>): unknown => {
+    const { answer, item } = recordings(kind)
+    return by === "list" ? item(paths.list, parts) : answer(paths[by], parts)
+  }
+
+const pulls = "/repos/{owner}/{repo}/pulls"
+
+const githubPull = pullAnswer("github", {
+  list: `GET ${pulls}`,
+  create: `POST ${pulls}`,
+  get: `GET ${pulls}/{pull_number}`,
+  change: `GET ${pulls}/{pull_number}`,
+  merge: `GET ${pulls}/{pull_number}`
+})
+
+const requests = "/projects/{id}/merge_requests"
+
+const gitlabRequest = pullAnswer("gitlab", {
+  list: `GET ${requests}`,
+  create: `POST ${requests}`,
+  get: `GET ${requests}/{merge_request_iid}`,
+  change: `PUT ${requests}/{merge_request_iid}`,
+  merge: `PUT ${requests}/{merge_request_iid}/merge`
+})
+
+const giteaPull = pullAnswer("gitea", {
+  list: `GET ${pulls}`,
+  create: `POST ${pulls}`,
+  get: `GET ${pulls}/{index}`,
+  change: `PATCH ${pulls}/{index}`,
+  merge: `GET ${pulls}/{index}`
+})
+
 const github = (repository: string): Dialect => {
-  const [owner = ""] = repository.split("/")
+  const [owner = "", name = ""] = repository.split("/")
   const docs = { documentation_url: "https://docs.github.com/rest/pulls/pulls" }
   const invalid = (error: Readonly<Record<string, string>>): Answer => ({
     status: 422,
-    body: { message: "Validation Failed", errors: [{ resource: "PullRequest", ...error }], ...docs, status: "422" }
+    body: { message: "Validation Failed", errors: [{ resource: "PullRequest", ...error }], ...docs }
   })
   return {
     kind: "github",
@@ -36,9 +75,10 @@ const github = (repository: string): Dialect => {
     authorized: (headers, token) => headers.authorization === `Bearer ${token}` && headers["user-agent"] !== undefined,
     unauthorized: { status: 401, body: { message: "Bad credentials", ...docs, status: "401" } },
     userPath: "/api/v3/user",
+    user: recordings("github").answer("GET /user", userOf("ann")),
     notFound: { status: 404, body: { message: "Not Found", ...docs, status: "404" } },
     badBranch: invalid({ field: "base", code: "invalid" }),
-    notMergeable: { status: 405, body: { message: "Pull Request is not mergeable", ...docs, status: "405" } },
+    notMergeable: { status: 405, body: { message: "Pull Request is not mergeable", ...docs } },
     route: (method, url) => routed(`/api/v3/repos/${repository}/pulls`, "PUT", method, url),
     list: (query, pulls) =>
       pulls.filter(
@@ -58,7 +98,7 @@ const github = (repository: string): Dialect => {
     expectedHead: (input) => input["sha"],
     headMoved: () => ({
       status: 409,
-      body: { message: "Head branch was modified. Review and try the merge again.", ...docs, status: "409" }
+      body: { message: "Head branch was modified. Review and try the merge again.", ...docs }
     }),
     merged: () => ({
       status: 200,
@@ -68,26 +108,32 @@ const github = (repository: string): Dialect => {
     hasTags: true,
     standing: githubStanding,
     ruling: githubRuling,
-    shown: (pull, sha, odd) => ({
-      mergeable: odd.computing ? null : !odd.conflicts,
-      mergeable_state: odd.computing ? "unknown" : odd.conflicts ? "dirty" : "clean",
-      id: 9000 + pull.number,
-      node_id: nodeIdOf(pull),
-      number: pull.number,
-      html_url: `https://github.example/${repository}/pull/${pull.number}`,
-      state: pull.state === "open" ? "open" : "closed",
-      merged_at: pull.state === "merged" ? timestamp : null,
-      title: pull.title,
-      body: pull.body === "" ? null : pull.body,
-      draft: pull.draft,
-      head: {
-        ref: pull.head,
-        sha,
-        label: `${pull.fork ? "stranger" : owner}:${pull.head}`,
-        repo: { id: pull.fork ? 6 : 5 }
-      },
-      base: { ref: pull.base, repo: { id: 5 } }
-    })
+    shown: (pull, sha, odd, by) =>
+      githubPull(by, {
+        // A list tells nothing of the merge.
+        ...(by !== "list" && {
+          merged: pull.state === "merged",
+          mergeable: odd.computing ? null : !odd.conflicts,
+          mergeable_state: odd.word ?? (odd.computing ? "unknown" : odd.conflicts ? "dirty" : "clean")
+        }),
+        id: 9000 + pull.number,
+        node_id: nodeIdOf(pull),
+        number: pull.number,
+        html_url: `https://github.example/${repository}/pull/${pull.number}`,
+        state: pull.state === "open" ? "open" : "closed",
+        closed_at: pull.state === "open" ? null : timestamp,
+        merged_at: pull.state === "merged" ? timestamp : null,
+        title: pull.title,
+        body: pull.body === "" ? null : pull.body,
+        draft: pull.draft,
+        head: {
+          ref: pull.head,
+          sha,
+          label: `${pull.fork ? "stranger" : owner}:${pull.head}`,
+          repo: { id: pull.fork ? 6 : 5, full_name: pull.fork ? `stranger/${name}` : repository }
+        },
+        base: { ref: pull.base, label: `${owner}:${pull.base}`, repo: { id: 5, full_name: repository } }
+      })
   }
 }
 
@@ -104,6 +150,7 @@ const gitlab = (repository: string): Dialect => ({
   authorized: (headers, token) => headers.authorization === `Bearer ${token}`,
   unauthorized: { status: 401, body: { message: "401 Unauthorized" } },
   userPath: "/api/v4/user",
+  user: recordings("gitlab").answer("GET /user", gitlabUser("ann")),
   notFound: { status: 404, body: { message: "404 Not found" } },
   badBranch: { status: 400, body: { message: { base: ["The source or target branch does not exist"] } } },
   notMergeable: { status: 405, body: { message: "405 Method Not Allowed" } },
@@ -134,27 +181,32 @@ const gitlab = (repository: string): Dialect => ({
   hasTags: true,
   standing: gitlabStanding,
   ruling: gitlabRuling,
-  shown: (pull, sha, odd) => ({
-    has_conflicts: odd.conflicts && !odd.computing,
-    detailed_merge_status: odd.computing ? "checking" : odd.conflicts ? "conflict" : "mergeable",
-    head_pipeline:
-      odd.mergedResult === undefined
-        ? null
-        : { id: 5, sha: odd.mergedResult, ref: `refs/merge-requests/${pull.number}/merge`, status: "running" },
-    id: 9000 + pull.number,
-    iid: pull.number,
-    project_id: 3,
-    source_project_id: pull.fork ? 4 : 3,
-    target_project_id: 3,
-    web_url: `https://gitlab.example/${repository}/-/merge_requests/${pull.number}`,
-    state: pull.state === "open" ? "opened" : pull.state,
-    title: pull.title,
-    description: pull.body === "" ? null : pull.body,
-    draft: pull.draft,
-    sha,
-    source_branch: pull.head,
-    target_branch: pull.base
-  })
+  shown: (pull, sha, odd, by) =>
+    gitlabRequest(by, {
+      has_conflicts: odd.conflicts && !odd.computing,
+      detailed_merge_status: odd.word ?? (odd.computing ? "checking" : odd.conflicts ? "conflict" : "mergeable"),
+      // A list tells of no pipeline.
+      ...(by !== "list" && {
+        head_pipeline:
+          odd.mergedResult === undefined
+            ? null
+            : { id: 5, sha: odd.mergedResult, ref: `refs/merge-requests/${pull.number}/merge`, status: "running" }
+      }),
+      id: 9000 + pull.number,
+      iid: pull.number,
+      project_id: 3,
+      source_project_id: pull.fork ? 4 : 3,
+      target_project_id: 3,
+      web_url: `https://gitlab.example/${repository}/-/merge_requests/${pull.number}`,
+      state: pull.state === "open" ? "opened" : pull.state,
+      title: pull.title,
+      description: pull.body === "" ? null : pull.body,
+      draft: pull.draft,
+      work_in_progress: pull.draft,
+      sha,
+      source_branch: pull.head,
+      target_branch: pull.base
+    })
 })
 
 const gitea = (repository: string): Dialect => {
@@ -168,6 +220,7 @@ const gitea = (repository: string): Dialect => {
     authorized: (headers, token) => headers.authorization === `token ${token}`,
     unauthorized: { status: 401, body: { message: "invalid username, password or token", ...swagger } },
     userPath: "/api/v1/user",
+    user: recordings("gitea").answer("GET /user", giteaUser("ann")),
     notFound: { status: 404, body: { errors: [], message: "The target couldn't be found.", ...swagger } },
     badBranch: { status: 404, body: { errors: [], message: "The target couldn't be found.", ...swagger } },
     notMergeable: { status: 405, body: { message: "Work in progress PRs cannot be merged", ...swagger } },
@@ -200,19 +253,20 @@ const gitea = (repository: string): Dialect => {
     hasTags: false,
     standing: giteaStanding,
     ruling: giteaRuling,
-    shown: (pull, sha, odd) => ({
-      mergeable: !odd.computing && !odd.conflicts && !pull.draft,
-      id: 9000 + pull.number,
-      number: pull.number,
-      html_url: `https://gitea.example/${repository}/pulls/${pull.number}`,
-      state: pull.state === "open" ? "open" : "closed",
-      merged: pull.state === "merged",
-      title: pull.title,
-      body: pull.body,
-      draft: pull.draft,
-      head: { ref: pull.head, label: pull.head, sha, repo_id: pull.fork ? 6 : 5 },
-      base: { ref: pull.base, label: pull.base, sha: "b".repeat(40), repo_id: 5 }
-    })
+    shown: (pull, sha, odd, by) =>
+      giteaPull(by, {
+        mergeable: !odd.computing && !odd.conflicts && !pull.draft,
+        id: 9000 + pull.number,
+        number: pull.number,
+        html_url: `https://gitea.example/${repository}/pulls/${pull.number}`,
+        state: pull.state === "open" ? "open" : "closed",
+        merged: pull.state === "merged",
+        title: pull.title,
+        body: pull.body,
+        draft: pull.draft,
+        head: { ref: pull.head, label: pull.head, sha, repo_id: pull.fork ? 6 : 5 },
+        base: { ref: pull.base, label: pull.base, sha: "b".repeat(40), repo_id: 5 }
+      })
   }
 }
 

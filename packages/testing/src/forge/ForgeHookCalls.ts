@@ -1,8 +1,13 @@
 import { createHmac, randomUUID } from "node:crypto"
 import http from "node:http"
+import type { KnownForge } from "./ForgeDialects.js"
 import type { HeldHook } from "./ForgeHookList.js"
 import type { Pull } from "./ForgeServer.js"
 import type { HeldCheck } from "./ForgeStanding.js"
+import { giteaUser, giteaWord } from "./GiteaStanding.js"
+import { checkRunOf, statusWord } from "./GitHubStanding.js"
+import { gitlabUser, gitlabWord } from "./GitLabStanding.js"
+import { recordedHook } from "./Recorded.js"
 
 /** A thing that has happened on the forge, of which it tells its hooks. */
 export type ForgeNews =
@@ -12,22 +17,34 @@ export type ForgeNews =
   | { readonly what: "comment"; readonly pull: Pull; readonly author: string }
   | { readonly what: "review"; readonly pull: Pull; readonly author: string }
 
-/** A call of a hook as the forge sends it: the name of its event, and the body. */
+/** A call of a hook as the forge sends it: the name of its event, and the body. Gitea has a finer name besides. */
 export interface HookCallBody {
   readonly event: string
+  readonly type?: string
   readonly body: object
+}
+
+interface Sent {
+  readonly id: string
+  readonly hook: number
+  readonly secret: string
+  readonly body: string
 }
 
 /** The way in which one product calls hooks. */
 export interface HookDialect {
   readonly secretOf: (hook: HeldHook) => string
   /** True for a hook that was made for such an event. */
-  readonly wants: (hook: HeldHook, news: ForgeNews, event: string) => boolean
+  readonly wants: (hook: HeldHook, news: ForgeNews, call: HookCallBody) => boolean
   readonly bodyOf: (repository: string, news: ForgeNews) => HookCallBody
-  readonly headers: (event: string, id: string, secret: string, body: string) => Readonly<Record<string, string>>
+  readonly headers: (
+    named: { readonly event: string; readonly type: string },
+    sent: Sent
+  ) => Readonly<Record<string, string>>
 }
 
-const sign = (secret: string, body: string): string => createHmac("sha256", secret).update(body).digest("hex")
+const sign = (secret: string, body: string, digest = "sha256"): string =>
+  createHmac(digest, secret).update(body).digest("hex")
 
 const configured = ({ body }: HeldHook, name: string): string => {
   const { config } = body
@@ -37,56 +54,60 @@ const configured = ({ body }: HeldHook, name: string): string => {
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "")
 
-const wantsEvent: HookDialect["wants"] = ({ body }, _news, event) => {
+const namesAny = ({ body }: HeldHook, names: ReadonlyArray<string>): boolean => {
   const { events } = body
-  return Array.isArray(events) && events.includes(event)
+  return Array.isArray(events) && names.some((name) => events.includes(name))
 }
 
-const conclusions = {
-  passed: "success",
-  failed: "failure",
-  cancelled: "cancelled",
-  skipped: "skipped",
-  waiting: "action_required",
-  pending: null
-}
+type Parts = Readonly<Record<string, unknown>>
+
+const hookOf = (forge: KnownForge) => (name: string, parts: Parts) => recordedHook(forge, name, parts)
+
+const githubHook = hookOf("github")
+const gitlabHook = hookOf("gitlab")
+const giteaHook = hookOf("gitea")
 
 const github: HookDialect = {
   secretOf: (hook) => configured(hook, "secret"),
-  wants: wantsEvent,
-  headers: (event, id, secret, body) => ({
-    "x-github-event": event,
+  wants: (hook, _news, { event }) => namesAny(hook, [event]),
+  headers: ({ event }, { body, hook, id, secret }) => ({
+    accept: "*/*",
+    "user-agent": "GitHub-Hookshot/044aadd",
     "x-github-delivery": id,
+    "x-github-event": event,
+    "x-github-hook-id": String(hook),
+    "x-github-hook-installation-target-id": "77",
+    "x-github-hook-installation-target-type": "repository",
+    "x-hub-signature": `sha1=${sign(secret, body, "sha1")}`,
     "x-hub-signature-256": `sha256=${sign(secret, body)}`
   }),
   bodyOf: (full_name, news) => {
-    const repository = { id: 77, full_name }
-    if (news.what === "push")
-      return {
-        event: "push",
-        body: { ref: `refs/heads/${news.branch}`, before: news.before, after: news.sha, repository }
-      }
+    const [login = "", name = ""] = full_name.split("/")
+    const repository = { id: 77, name, full_name, owner: { login } }
+    if (news.what === "push") {
+      const { before, branch, sha: after } = news
+      return githubHook("push", { ref: `refs/heads/${branch}`, before, after, repository })
+    }
+    if (news.what === "check") return githubCheck(news.check, repository)
+    const { head: ref, number } = news.pull
     if (news.what === "merge_request") {
-      const { number, state } = news.pull
-      const pull_request = { number, state: state === "open" ? "open" : "closed", head: { sha: news.sha } }
-      return { event: "pull_request", body: { action: "synchronize", number, pull_request, repository } }
+      const state = news.pull.state === "open" ? "open" : "closed"
+      const pull_request = { number, state, head: { ref, sha: news.sha } }
+      return githubHook("pull_request.synchronize", { number, after: news.sha, pull_request, repository })
     }
-    if (news.what === "comment" || news.what === "review") {
-      const about = { pull_request: { number: news.pull.number }, sender: { login: news.author }, repository }
-      return news.what === "comment"
-        ? { event: "pull_request_review_comment", body: { action: "created", ...about } }
-        : { event: "pull_request_review", body: { action: "submitted", ...about } }
-    }
-    const { head, id, name, state, system } = news.check
-    if (system === "status")
-      return { event: "status", body: { sha: head, context: name, state: conclusions[state] ?? "pending", repository } }
-    const status = state === "pending" ? "in_progress" : "completed"
-    const check_run = { id, name, head_sha: head, status, conclusion: conclusions[state], pull_requests: [] }
-    return {
-      event: "check_run",
-      body: { action: state === "pending" ? "created" : "completed", check_run, repository }
-    }
+    const about = { pull_request: { number, head: { ref } }, sender: { login: news.author }, repository }
+    return news.what === "comment"
+      ? githubHook("pull_request_review_comment.created", { ...about, comment: { user: { login: news.author } } })
+      : githubHook("pull_request_review.submitted", { ...about, review: { user: { login: news.author } } })
   }
+}
+
+const githubCheck = (check: HeldCheck, repository: Parts): HookCallBody => {
+  const { head: sha, name: context, state, system } = check
+  if (system === "status")
+    return githubHook("status", { sha, context, state: statusWord(check), commit: { sha }, repository })
+  const name = state === "pending" ? "check_run.created" : "check_run.completed"
+  return githubHook(name, { check_run: checkRunOf(check), repository })
 }
 
 /** The switch of a hook of GitLab for each kind of news. */
@@ -101,78 +122,115 @@ const occasions = {
 const gitlab: HookDialect = {
   secretOf: ({ body }) => text(body["token"]),
   wants: ({ body }, { what }) => body[occasions[what]] === true,
-  headers: (event, id, secret) => ({ "x-gitlab-event": event, "x-gitlab-event-uuid": id, "x-gitlab-token": secret }),
+  headers: ({ event }, { id, secret }) => ({
+    "user-agent": "GitLab/17.6.0",
+    "idempotency-key": id,
+    "x-gitlab-event": event,
+    "x-gitlab-event-uuid": randomUUID(),
+    "x-gitlab-instance": "https://gitlab.example",
+    "x-gitlab-token": secret,
+    "x-gitlab-webhook-uuid": randomUUID()
+  }),
   bodyOf: (path_with_namespace, news) => {
-    const project = { id: 3, path_with_namespace }
-    if (news.what === "push")
-      return {
-        event: "Push Hook",
-        body: { object_kind: "push", ref: `refs/heads/${news.branch}`, before: news.before, after: news.sha, project }
-      }
-    if (news.what === "merge_request")
-      return {
-        event: "Merge Request Hook",
-        body: {
-          object_kind: "merge_request",
-          project,
-          object_attributes: { iid: news.pull.number, action: "update", last_commit: { id: news.sha } }
-        }
-      }
-    if (news.what === "comment" || news.what === "review") {
-      const { number: iid } = news.pull
-      const user = { username: news.author }
-      return news.what === "comment"
-        ? { event: "Note Hook", body: { object_kind: "note", user, project, merge_request: { iid } } }
-        : {
-            event: "Merge Request Hook",
-            body: { object_kind: "merge_request", user, project, object_attributes: { iid, action: "approved" } }
-          }
+    const homepage = `https://gitlab.example/${path_with_namespace}`
+    const project = { id: 3, path_with_namespace, web_url: homepage, homepage }
+    const repository = { homepage }
+    if (news.what === "push") {
+      const { before, branch, sha: after } = news
+      return gitlabHook("push", {
+        ref: `refs/heads/${branch}`,
+        before,
+        after,
+        checkout_sha: after,
+        project,
+        repository
+      })
     }
-    const { head, id, name, state } = news.check
-    const status = {
-      pending: "running",
-      passed: "success",
-      failed: "failed",
-      cancelled: "canceled",
-      skipped: "skipped",
-      waiting: "manual"
+    if (news.what === "check") {
+      const { head: sha, id: build_id, name: build_name } = news.check
+      const build_status = gitlabWord(news.check)
+      // A body about a job names no project, but the page of its repository.
+      return gitlabHook("build.success", { build_id, build_name, sha, build_status, project_id: 3, repository })
     }
-    return {
-      event: "Job Hook",
-      body: { object_kind: "build", build_id: id, build_name: name, sha: head, build_status: status[state], project }
+    const { number: iid } = news.pull
+    if (news.what === "merge_request") {
+      const object_attributes = { iid, action: "update", last_commit: { id: news.sha } }
+      return gitlabHook("merge_request", { project, repository, object_attributes })
     }
+    const user = gitlabUser(news.author)
+    return news.what === "comment"
+      ? gitlabHook("note.merge_request", { user, project, repository, merge_request: { iid } })
+      : gitlabHook("merge_request", { user, project, repository, object_attributes: { iid, action: "approved" } })
   }
+}
+
+/** The finer names that a hook of Gitea may be made for instead. A review is asked for by one name. */
+const groups: Readonly<Record<string, ReadonlyArray<string>>> = {
+  pull_request_sync: ["pull_request"],
+  pull_request_comment: ["pull_request"],
+  pull_request_review_approved: ["pull_request", "pull_request_review"]
 }
 
 const gitea: HookDialect = {
   secretOf: (hook) => configured(hook, "secret"),
-  wants: wantsEvent,
-  headers: (event, id, secret, body) => ({
-    "x-gitea-event": event,
-    "x-gitea-delivery": id,
-    "x-gitea-signature": sign(secret, body)
+  wants: (hook, _news, { event, type = event }) => namesAny(hook, [type, ...(groups[type] ?? [])]),
+  headers: ({ event, type }, { body, id, secret }) => ({
+    "user-agent": "Go-http-client/1.1",
+    // Gitea says each thing in the words of others too.
+    ...Object.fromEntries(
+      ["gitea", "gogs", "github"].flatMap((product) => [
+        [`x-${product}-delivery`, id],
+        [`x-${product}-event`, event],
+        [`x-${product}-event-type`, type]
+      ])
+    ),
+    "x-gitea-signature": sign(secret, body),
+    "x-gogs-signature": sign(secret, body),
+    "x-hub-signature": `sha1=${sign(secret, body, "sha1")}`,
+    "x-hub-signature-256": `sha256=${sign(secret, body)}`
   }),
   bodyOf: (full_name, news) => {
-    const repository = { id: 5, full_name }
-    if (news.what === "push")
-      return {
-        event: "push",
-        body: { ref: `refs/heads/${news.branch}`, before: news.before, after: news.sha, repository }
-      }
+    const [login = "", name = ""] = full_name.split("/")
+    const repository = { id: 5, name, full_name, owner: { login, username: login } }
+    if (news.what === "push") {
+      const { before, branch, sha: after } = news
+      return giteaHook("push", { ref: `refs/heads/${branch}`, before, after, repository })
+    }
+    if (news.what === "check") return giteaStatus(news.check, repository)
+    const { head: ref, number } = news.pull
     if (news.what === "merge_request") {
-      const { number } = news.pull
-      const pull_request = { number, head: { sha: news.sha } }
-      return { event: "pull_request_sync", body: { action: "synchronized", number, pull_request, repository } }
+      const pull_request = { number, head: { ref, sha: news.sha } }
+      const call = giteaHook("pull_request.synchronized", { number, pull_request, repository })
+      return { ...call, type: "pull_request_sync" }
     }
-    if (news.what === "comment" || news.what === "review") {
-      const about = { pull_request: { number: news.pull.number }, sender: { login: news.author }, repository }
-      return news.what === "comment"
-        ? { event: "pull_request_comment", body: { action: "created", ...about } }
-        : { event: "pull_request_review", body: { action: "reviewed", ...about } }
+    const sender = giteaUser(news.author)
+    if (news.what === "comment") {
+      const call = giteaHook("pull_request_comment.created", { issue: { number }, is_pull: true, sender, repository })
+      return { ...call, type: "pull_request_comment" }
     }
-    const { head, name, state } = news.check
-    return { event: "status", body: { sha: head, context: name, state: conclusions[state] ?? "pending", repository } }
+    const call = giteaHook("pull_request_approved.reviewed", { number, pull_request: { number }, sender, repository })
+    return { ...call, type: "pull_request_review_approved" }
   }
+}
+
+/** Nobody has published a body of this event. Its fields are those of the push and of a status. */
+const giteaStatus = (check: HeldCheck, repository: Parts): HookCallBody => {
+  const { head: sha, id, name: context, startedAt } = check
+  const { body: pushed } = giteaHook("push", { head_commit: { id: sha }, repository })
+  const body = {
+    commit: pushed["head_commit"],
+    context,
+    created_at: startedAt,
+    description: "",
+    id,
+    repository: pushed["repository"],
+    sender: pushed["sender"],
+    sha,
+    state: giteaWord(check),
+    target_url: `https://gitea.example/actions/runs/1/jobs/${id}`,
+    updated_at: startedAt
+  }
+  return { event: "status", body }
 }
 
 /** The ways in which forges call hooks, by their kind. */
@@ -182,7 +240,7 @@ export const hookDialects = { github, gitlab, gitea } as const
 export const callHook = (
   dialect: HookDialect,
   hook: HeldHook,
-  { body, event }: HookCallBody,
+  { body, event, type = event }: HookCallBody,
   times: number
 ): Promise<ReadonlyArray<number>> => {
   const id = randomUUID()
@@ -190,7 +248,7 @@ export const callHook = (
   const headers = {
     "content-type": "application/json",
     "content-length": String(Buffer.byteLength(raw)),
-    ...dialect.headers(event, id, dialect.secretOf(hook), raw)
+    ...dialect.headers({ event, type }, { id, hook: hook.id, secret: dialect.secretOf(hook), body: raw })
   }
   const url = configured(hook, "url") || text(hook.body["url"])
   return Promise.all(Array.from({ length: times }, () => post(url, headers, raw)))
@@ -203,5 +261,8 @@ const post = (url: string, headers: Readonly<Record<string, string>>, body: stri
       response.once("end", () => resolve(response.statusCode ?? 0))
     })
     request.once("error", () => resolve(0))
-    request.end(body)
+    // A body of this size comes in pieces.
+    const half = Buffer.from(body)
+    request.write(half.subarray(0, half.length / 2))
+    setImmediate(() => request.end(half.subarray(half.length / 2)))
   })

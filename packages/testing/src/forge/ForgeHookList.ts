@@ -1,3 +1,6 @@
+import type { KnownForge } from "./ForgeDialects.js"
+import { recordings } from "./Recorded.js"
+
 /** A webhook of a repository as the forge holds it: its id, and the body that it was made or changed with. */
 export interface HeldHook {
   readonly id: number
@@ -9,6 +12,8 @@ export class ForgeHookList {
   readonly held: Array<HeldHook> = []
   /** The ids that were given, so that none comes again. */
   private given = 70
+
+  constructor(private readonly kind: KnownForge) {}
 
   /** Adds a hook as the API would, such as one that people have made by hand. */
   readonly add = (body: HeldHook["body"]): HeldHook => {
@@ -23,9 +28,9 @@ export class ForgeHookList {
     rest: string,
     read: () => Readonly<Record<string, unknown>>
   ): { readonly status: number; readonly body: unknown } | undefined => {
-    if (rest === "" && method === "GET") return { status: 200, body: this.held.map(shown) }
+    if (rest === "" && method === "GET") return { status: 200, body: this.held.map(this.shown) }
     if (rest === "" && method === "POST") {
-      return { status: 201, body: shown(this.add(read())) }
+      return { status: 201, body: this.shown(this.add(read())) }
     }
     const index = this.held.findIndex(({ id }) => rest === `/${id}`)
     const hook = this.held[index]
@@ -35,13 +40,17 @@ export class ForgeHookList {
       return { status: 204, body: undefined }
     }
     hook.body = read()
-    return { status: 200, body: shown(hook) }
+    return { status: 200, body: this.shown(hook) }
   }
-}
 
-/** GitHub and Gitea have the address in `config`, and an address of the hook itself in `url`. No forge gives the secret back. */
-const shown = ({ body, id }: HeldHook): unknown => {
-  const { config, token: _, ...rest } = body
-  if (typeof config !== "object" || config === null) return { ...rest, id }
-  return { ...rest, id, url: `https://forge.example/api/hooks/${id}`, config: { ...config, secret: "********" } }
+  /** GitHub and Gitea have the address in `config`, and GitHub an address of the hook itself in `url`. No forge gives the secret back. */
+  private readonly shown = ({ body, id }: HeldHook): unknown => {
+    const { item } = recordings(this.kind)
+    const { config, token: _, ...rest } = body
+    if (typeof config !== "object" || config === null) return item("GET /projects/{id}/hooks", { ...rest, id })
+    const { secret: __, ...told } = { secret: undefined, ...config }
+    const hidden = this.kind === "github" ? { secret: "********" } : {}
+    const own = this.kind === "github" ? { url: `https://forge.example/api/hooks/${id}` } : {}
+    return item("GET /repos/{owner}/{repo}/hooks", { ...rest, ...own, id, config: { ...told, ...hidden } })
+  }
 }

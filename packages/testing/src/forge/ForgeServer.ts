@@ -3,13 +3,22 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import { Schema } from "effect"
 import { answerAct } from "./ForgeActs.js"
 import type { ForgeApp } from "./ForgeApp.js"
-import { answerChange } from "./ForgeChanges.js"
+import { answerChange, closedBy, type PullOperation } from "./ForgeChanges.js"
 import type { KnownForge } from "./ForgeDialects.js"
 import { callHook, type ForgeNews, hookDialects } from "./ForgeHookCalls.js"
 import { ForgeHookList } from "./ForgeHookList.js"
 import { answerLog, answerStore } from "./ForgeLogs.js"
-import type { RulingRoute } from "./ForgeRuling.js"
-import type { Held, HeldCheck, HeldComment, HeldReview, Oddities, StandingRoute } from "./ForgeStanding.js"
+import { type Demanded, type RulingRoute, refusedMethod } from "./ForgeRuling.js"
+import {
+  type Held,
+  type HeldCheck,
+  type HeldComment,
+  type HeldReview,
+  type Oddities,
+  ok,
+  type StandingRoute
+} from "./ForgeStanding.js"
+import { locationOf } from "./GitHubStanding.js"
 
 /** A pull or merge request as the server holds it. */
 export interface Pull {
@@ -63,6 +72,11 @@ export type ForgeOperation =
 
 const Body = Schema.parseJson(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
 
+/** The app of GitHub's own CI. */
+const actions = { id: 15_368, slug: "github-actions" }
+
+const checkDefaults = { system: "run" as const, optional: false, log: "" }
+
 /** The paths of a merge request, with its number. */
 const numbered = /^\/(?:pulls|issues|merge_requests)\/(\d+)/
 
@@ -73,7 +87,7 @@ export class ForgeServer {
   readonly canned: Array<Canned> = []
   /** The statuses of the answers that were not canned. */
   readonly statuses: Array<number> = []
-  readonly hooks = new ForgeHookList()
+  readonly hooks: ForgeHookList
   /** The issues that merges have closed, because the texts of their requests say so. */
   readonly closed: Array<number> = []
   readonly checks: Array<HeldCheck> = []
@@ -81,6 +95,7 @@ export class ForgeServer {
   readonly comments: Array<HeldComment> = []
   readonly required: Array<string> = []
   readonly readers = new Set<string>()
+  readonly demands: Demanded = {}
   readonly odd: Oddities = {
     staleHead: undefined,
     computing: false,
@@ -90,6 +105,7 @@ export class ForgeServer {
     headless: false,
     failing: undefined,
     mergedResult: undefined,
+    word: undefined,
     refusesMerges: false,
     limit: undefined,
     closedList: false,
@@ -106,7 +122,9 @@ export class ForgeServer {
     private readonly dialect: Dialect,
     private readonly token: string,
     readonly branches: Branches
-  ) {}
+  ) {
+    this.hooks = new ForgeHookList(dialect.kind)
+  }
 
   /** Adds a merge request that somebody else opened. */
   readonly add = (pull: Partial<Pull> & Pick<Pull, "head" | "base">): Pull => {
@@ -123,11 +141,12 @@ export class ForgeServer {
     return added
   }
 
-  /** Adds a check of a commit. One of the same name and commit is a later run. */
+  /** Adds a check of a commit. One of the same name, workflow and event is a later run, in the same suite if none is named. */
   readonly check = (check: Partial<HeldCheck> & Pick<HeldCheck, "head" | "name" | "state">): HeldCheck => {
     const id = ++this.ids
     const startedAt = new Date(Date.UTC(2026, 0, 1) + id * 1000).toISOString().replace(".000", "")
-    const added: HeldCheck = { id, system: "run", optional: false, startedAt, log: "", ...check }
+    const origin = { app: actions, workflow: 1, event: "pull_request", ...check }
+    const added: HeldCheck = { ...origin, suite: this.suiteOf(origin), id, startedAt, ...checkDefaults, ...check }
     this.checks.push(added)
     return added
   }
@@ -135,7 +154,9 @@ export class ForgeServer {
   /** Adds a review of the present head of a merge request, the newest one if none is named. */
   readonly review = (review: Partial<HeldReview> & Pick<HeldReview, "author" | "state">): HeldReview => {
     const pull = review.pull ?? this.newest()
-    const added: HeldReview = { id: ++this.ids, pull, head: this.headOf(pull), body: "", dismissed: false, ...review }
+    const official = !this.readers.has(review.author)
+    const written = { id: ++this.ids, pull, head: this.headOf(pull), body: "", dismissed: false, official }
+    const added: HeldReview = { ...written, ...review }
     this.reviews.push(added)
     return added
   }
@@ -165,12 +186,18 @@ export class ForgeServer {
     const call = dialect.bodyOf(repository, news)
     const times = { once: 1, twice: 2, "25 times": 25, never: 0 }[this.odd.hooks]
     for (const hook of this.hooks.held)
-      if (times > 0 && dialect.wants(hook, news, call.event)) this.calls.push(callHook(dialect, hook, call, times))
+      if (times > 0 && dialect.wants(hook, news, call)) this.calls.push(callHook(dialect, hook, call, times))
     if (news.what !== "push") return
     for (const pull of this.pulls)
       if (pull.state === "open" && !pull.fork && pull.head === news.branch)
         this.tellHooks({ what: "merge_request", pull, sha: news.sha })
   }
+
+  private readonly suiteOf = (of: Pick<HeldCheck, "app" | "event" | "head" | "workflow">): number =>
+    this.checks.findLast(
+      ({ app, event, head, workflow }) =>
+        head === of.head && app.id === of.app.id && workflow === of.workflow && event === of.event
+    )?.suite ?? 70_000 + ++this.ids
 
   private readonly newest = (): number => this.pulls.at(-1)?.number ?? 1
 
@@ -209,19 +236,15 @@ export class ForgeServer {
       response.writeHead(status, status < 400 ? { location } : {}).end(JSON.stringify(body))
       return true
     }
-    if (url.pathname.startsWith(this.dialect.movedRoot)) {
+    if (url.pathname.startsWith(this.dialect.movedRoot))
       url.pathname = `${this.dialect.root}${url.pathname.slice(this.dialect.movedRoot.length)}`
-    }
     const chunks: Array<Buffer> = []
     request.on("data", (chunk: Buffer) => chunks.push(chunk))
     request.on("end", () => {
       const canned = this.canned.shift() ?? this.odd.always
       if (canned === undefined || canned.after === true) {
         const answer = this.answer(request, url, Buffer.concat(chunks).toString("utf8"))
-        if (canned === undefined) {
-          this.send(request, response, answer)
-          return
-        }
+        if (canned === undefined) return this.send(request, response, answer)
       }
       response.writeHead(canned.status, canned.headers ?? {}).end(canned.body ?? "")
     })
@@ -242,6 +265,7 @@ export class ForgeServer {
     const headers = {
       "content-type": text === undefined ? "application/json" : "text/plain; charset=utf-8",
       ...(this.dialect.hasTags && request.method === "GET" && status === 200 && { etag }),
+      ...(this.dialect.kind === "github" && status === 201 && locationOf(given)),
       ...(limit !== undefined && {
         "x-ratelimit-limit": String(limit.limit),
         "x-ratelimit-remaining": String(limit.remaining),
@@ -274,14 +298,14 @@ export class ForgeServer {
       const { kind, notFound, ruling, standing } = this.dialect
       const method = request.method ?? ""
       const answer =
-        answerAct(this, { method, rest, url, body: raw }) ??
-        answerChange({ pulls: this.pulls, shown: this.shown }, method, rest, raw) ??
+        answerAct(this, { kind, method, rest, url, body: raw }) ??
+        answerChange({ pulls: this.pulls, shown: (pull) => this.shown(pull, "change") }, method, rest, raw) ??
         standing(this.heldOf(rest, raw), rest, url, raw) ??
         answerLog(kind, this.checks, rest, notFound, request) ??
         ruling(this, method, rest, url)
       if (answer !== undefined) return answer
     }
-    if (url.pathname === this.dialect.userPath) return { status: 200, body: { id: 7, login: "ann", username: "ann" } }
+    if (url.pathname === this.dialect.userPath) return ok(this.dialect.user)
     const hooks = `${this.dialect.root}/hooks`
     if (url.pathname === hooks || url.pathname.startsWith(`${hooks}/`))
       return (
@@ -294,12 +318,12 @@ export class ForgeServer {
     switch (operation.name) {
       case "list":
         if (this.odd.closedList) return this.dialect.forbidden
-        return { status: 200, body: this.dialect.list(operation.query, this.pulls).map(this.shown) }
+        return ok(this.dialect.list(operation.query, this.pulls).map((pull) => this.shown(pull, "list")))
       case "create":
         return this.create(Schema.decodeUnknownSync(Body)(raw))
       case "get": {
         const pull = this.pulls.find(({ number }) => number === operation.number)
-        return pull === undefined ? this.dialect.notFound : { status: 200, body: this.shown(pull) }
+        return pull === undefined ? this.dialect.notFound : ok(this.shown(pull, "get"))
       }
       case "merge":
         return this.merge(operation.number, Schema.decodeUnknownSync(Body)(raw))
@@ -308,14 +332,13 @@ export class ForgeServer {
 
   private create(input: Readonly<Record<string, unknown>>): Answer {
     const wanted = this.dialect.created(input)
-    if (this.branches.headOf(wanted.head) === undefined || this.branches.headOf(wanted.base) === undefined) {
+    if (this.branches.headOf(wanted.head) === undefined || this.branches.headOf(wanted.base) === undefined)
       return this.dialect.badBranch
-    }
     const open = this.pulls.find(
       ({ base, fork, head, state }) => state === "open" && !fork && head === wanted.head && base === wanted.base
     )
     if (open !== undefined) return this.dialect.exists(open)
-    return { status: 201, body: this.shown(this.add(wanted)) }
+    return { status: 201, body: this.shown(this.add(wanted), "create") }
   }
 
   private merge(number: number, input: Readonly<Record<string, unknown>>): Answer {
@@ -323,19 +346,21 @@ export class ForgeServer {
     if (pull === undefined) return this.dialect.notFound
     const head = this.branches.headOf(pull.head) ?? ""
     if (pull.state !== "open" || pull.draft || this.odd.refusesMerges) return this.dialect.notMergeable
-    if (this.dialect.expectedHead(input) !== head) return this.dialect.headMoved(head)
+    const isHead = this.dialect.expectedHead(input) === head
+    const refused = isHead ? refusedMethod(this.demands, input) : this.dialect.headMoved(head)
+    if (refused !== undefined) return refused
     this.branches.merge(pull.head, pull.base)
     pull.state = "merged"
     this.tellHooks({ what: "merge_request", pull, sha: head })
-    for (const [, issue] of pull.body.matchAll(/\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?) #(\d+)\b/gi))
-      this.closed.push(Number(issue))
-    return this.dialect.merged(this.shown(pull))
+    this.closed.push(...closedBy(pull.body))
+    return this.dialect.merged(this.shown(pull, "merge"))
   }
 
-  private readonly shown = (pull: Pull): unknown => {
+  private readonly shown = (pull: Pull, by: PullOperation): unknown => {
     const { conflicts: said, staleHead } = this.odd
     const conflicts = said === "by_git" ? this.branches.conflicts?.(pull.head, pull.base) === true : said
-    return this.dialect.shown(pull, staleHead ?? this.branches.headOf(pull.head) ?? "", { ...this.odd, conflicts })
+    const head = staleHead ?? this.branches.headOf(pull.head) ?? ""
+    return this.dialect.shown(pull, head, { ...this.odd, conflicts }, by)
   }
 }
 
@@ -352,6 +377,8 @@ export interface Dialect {
   readonly unauthorized: Answer
   /** Where it says who a token is for. */
   readonly userPath: string
+  /** The account of the token. */
+  readonly user: unknown
   readonly notFound: Answer
   readonly badBranch: Answer
   readonly notMergeable: Answer
@@ -364,7 +391,7 @@ export interface Dialect {
   readonly expectedHead: (input: Readonly<Record<string, unknown>>) => unknown
   readonly headMoved: (head: string) => Answer
   readonly merged: (shown: unknown) => Answer
-  readonly shown: (pull: Pull, headSha: string, odd: Oddities) => unknown
+  readonly shown: (pull: Pull, headSha: string, odd: Oddities, by: PullOperation) => unknown
   readonly forbidden: Answer
   /** True where answers have ETags. */
   readonly hasTags: boolean

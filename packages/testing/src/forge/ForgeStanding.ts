@@ -9,10 +9,18 @@ export interface HeldCheck {
   readonly system: "run" | "status"
   /** `waiting`: for the approval of a person. */
   state: "pending" | "passed" | "failed" | "cancelled" | "skipped" | "waiting"
+  /** A word that the forge says in the place of the state. */
+  readonly word?: string
   readonly optional: boolean
-  /** The ref of the pipeline on GitLab. */
   readonly startedAt: string
   log: string
+  /** The program that has reported it. GitHub alone tells it. */
+  readonly app: { readonly id: number; readonly slug: string }
+  /** The number of its workflow, and the event that began that. */
+  readonly workflow: number
+  readonly event: string
+  /** A suite of GitHub, or a pipeline of GitLab. A run again of the same workflow may have another one. */
+  readonly suite: number
 }
 
 export interface HeldReview {
@@ -23,6 +31,8 @@ export interface HeldReview {
   readonly head: string
   readonly body: string
   dismissed: boolean
+  /** Gitea tells whether a review counts. */
+  readonly official: boolean
 }
 
 export interface HeldComment {
@@ -32,12 +42,20 @@ export interface HeldComment {
   readonly isBot: boolean
   body: string
   /** A line comment has a place. */
-  readonly place: { readonly path: string; readonly line: number; readonly side: "new" | "old" } | undefined
+  readonly place: Place | undefined
   /** The first comment of its thread. */
   readonly replyTo: number | undefined
   readonly head: string
   outdated: boolean
   resolved: boolean
+}
+
+/** A line of a file, or a whole one. */
+export interface Place {
+  readonly path: string
+  /** Null for a whole file, which Gitea does not have. */
+  readonly line: number | null
+  readonly side: "new" | "old"
 }
 
 /** The things of a forge that go wrong at times. */
@@ -58,6 +76,8 @@ export interface Oddities {
   failing: string | undefined
   /** The pipeline of a merged result, whose jobs are on a commit of their own. GitLab alone has it. */
   mergedResult: string | undefined
+  /** The word of the forge on the merge, in place of its usual one. */
+  word: string | undefined
   /** A rule of the forge that merges do not meet. */
   refusesMerges: boolean
   /** The budget that each answer tells. */
@@ -78,310 +98,42 @@ export interface Held {
 /** Answers a read that is about the standing of a merge request; undefined for any other path. `rest` is the path below the repository. */
 export type StandingRoute = (held: Held, rest: string, url: URL, body: string) => Answer | undefined
 
-const at = "2026-01-01T00:00:00Z"
+export const at = "2026-01-01T00:00:00Z"
 
-const paged = <A>(url: URL, size: number, items: ReadonlyArray<A>): ReadonlyArray<A> => {
+export const ok = (body: unknown): Answer => ({ status: 200, body })
+
+const link = (url: URL, page: number, rel: string): string => {
+  const linked = new URL(url)
+  linked.searchParams.set("page", String(page))
+  return `<${linked}>; rel="${rel}"`
+}
+
+/** A page of a list, which names the next one. `shown` puts the items of the page into the answer. */
+export const paged = <A>(
+  url: URL,
+  size: number,
+  items: ReadonlyArray<A>,
+  shown: (items: ReadonlyArray<A>) => unknown
+): Answer => {
   const per = Math.min(size, Number(url.searchParams.get("per_page") ?? url.searchParams.get("limit") ?? size))
   const page = Number(url.searchParams.get("page") ?? 1)
-  return items.slice((page - 1) * per, page * per)
+  const last = Math.max(1, Math.ceil(items.length / per))
+  const links = [
+    ...(page > 1 ? [link(url, page - 1, "prev")] : []),
+    ...(page < last ? [link(url, page + 1, "next"), link(url, last, "last")] : []),
+    ...(page > 1 ? [link(url, 1, "first")] : [])
+  ]
+  const body = shown(items.slice((page - 1) * per, page * per))
+  return { ...ok(body), ...(links.length > 0 && { headers: { link: links.join(", ") } }) }
 }
 
-const ok = (body: unknown): Answer => ({ status: 200, body })
+/** The newest run of each name in a suite or pipeline. */
+export const latest = (checks: ReadonlyArray<HeldCheck>): ReadonlyArray<HeldCheck> => [
+  ...new Map(checks.map((check) => [`${check.suite} ${check.name}`, check])).values()
+]
 
-const matched = (rest: string, pattern: RegExp): string | undefined => pattern.exec(rest)?.[1]
+/** The newest check of each suite, the newest suite first. */
+export const suitesOf = (checks: ReadonlyArray<HeldCheck>): ReadonlyArray<HeldCheck> =>
+  [...new Map(checks.map((check) => [check.suite, check])).values()].toReversed()
 
-const githubRun = (check: HeldCheck) => ({
-  id: check.id,
-  name: check.name,
-  head_sha: check.head,
-  status: check.state === "pending" ? "in_progress" : "completed",
-  conclusion: {
-    pending: null,
-    passed: "success",
-    failed: "failure",
-    cancelled: "cancelled",
-    skipped: "skipped",
-    waiting: "action_required"
-  }[check.state],
-  started_at: check.startedAt,
-  completed_at: check.state === "pending" ? null : check.startedAt,
-  html_url: `https://github.example/runs/${check.id}`,
-  app: { slug: "github-actions" }
-})
-
-const user = ({ author, isBot = false }: { readonly author: string; readonly isBot?: boolean }) => ({
-  login: author,
-  type: isBot ? "Bot" : "User"
-})
-
-export const githubStanding: StandingRoute = (held, rest, url, body) => {
-  const runsOf = matched(rest, /^\/commits\/(\w+)\/check-runs$/)
-  if (runsOf !== undefined) {
-    const runs = held.checks.filter(({ head, system }) => system === "run" && head === runsOf)
-    return ok({ total_count: runs.length, check_runs: paged(url, 100, runs).map(githubRun) })
-  }
-  const statusesOf = matched(rest, /^\/commits\/(\w+)\/status$/)
-  if (statusesOf !== undefined) {
-    const statuses = held.checks.filter(({ head, system }) => system === "status" && head === statusesOf)
-    return ok({
-      // GitHub says so of a commit without any.
-      state: statuses.some(({ state }) => state === "failed")
-        ? "failure"
-        : statuses.length === 0
-          ? "pending"
-          : "success",
-      statuses: paged(url, 100, statuses).map((check) => ({
-        id: check.id,
-        context: check.name,
-        state: {
-          pending: "pending",
-          passed: "success",
-          failed: "failure",
-          cancelled: "error",
-          skipped: "success",
-          waiting: "pending"
-        }[check.state],
-        target_url: null,
-        created_at: check.startedAt,
-        updated_at: check.startedAt
-      }))
-    })
-  }
-  if (/^\/pulls\/\d+\/reviews$/.test(rest)) {
-    return ok(
-      paged(url, 100, held.reviews).map((review) => ({
-        id: review.id,
-        user: user(review),
-        body: review.body,
-        state: review.dismissed ? "DISMISSED" : review.state.toUpperCase(),
-        commit_id: review.head,
-        submitted_at: at,
-        html_url: `https://github.example/reviews/${review.id}`
-      }))
-    )
-  }
-  const commentsOf = matched(rest, /^\/(pulls|issues)\/\d+\/comments$/)
-  if (commentsOf !== undefined) {
-    const wanted = held.comments.filter(({ place }) => (place !== undefined) === (commentsOf === "pulls"))
-    return ok(
-      paged(url, 100, wanted).map((comment) => ({
-        id: comment.id,
-        user: user(comment),
-        body: comment.body,
-        created_at: at,
-        updated_at: at,
-        html_url: `https://github.example/comments/${comment.id}`,
-        ...(comment.place !== undefined && {
-          path: comment.place.path,
-          // GitHub leaves the line of an outdated one out.
-          ...(!comment.outdated && { line: comment.place.line }),
-          original_line: comment.place.line,
-          side: comment.place.side === "old" ? "LEFT" : "RIGHT",
-          commit_id: comment.head,
-          original_commit_id: comment.head
-        }),
-        ...(comment.replyTo !== undefined && { in_reply_to_id: comment.replyTo })
-      }))
-    )
-  }
-  if (rest === "/graphql" && body.includes("reviewThreads")) {
-    const roots = held.comments.filter(({ place, replyTo }) => place !== undefined && replyTo === undefined)
-    const nodes = roots.map(({ id, resolved }) => ({
-      isResolved: resolved,
-      comments: { nodes: [{ databaseId: id }] }
-    }))
-    return ok({
-      data: {
-        repository: {
-          pullRequest: { reviewThreads: { nodes, pageInfo: { hasNextPage: false, endCursor: null } } }
-        }
-      }
-    })
-  }
-  return undefined
-}
-
-const gitlabStates = {
-  pending: "running",
-  passed: "success",
-  failed: "failed",
-  cancelled: "canceled",
-  skipped: "skipped",
-  waiting: "manual"
-}
-
-export const gitlabStanding: StandingRoute = (held, rest, url) => {
-  const statusesOf = matched(rest, /^\/repository\/commits\/(\w+)\/statuses$/)
-  if (statusesOf !== undefined) {
-    const statuses = held.checks.filter(({ head }) => head === statusesOf)
-    return ok(
-      paged(url, 100, statuses).map((check) => ({
-        id: check.id,
-        sha: check.head,
-        ref: "work",
-        name: check.name,
-        status: gitlabStates[check.state],
-        allow_failure: check.optional,
-        created_at: check.startedAt,
-        started_at: check.startedAt,
-        finished_at: check.state === "pending" ? null : check.startedAt,
-        target_url: `https://gitlab.example/-/jobs/${check.id}`,
-        author: { id: 7, username: "ann" }
-      }))
-    )
-  }
-  if (/^\/merge_requests\/\d+\/approvals$/.test(rest)) {
-    const approving = held.reviews.filter(({ dismissed, state }) => state === "approved" && !dismissed)
-    return ok({
-      approved: approving.length > 0,
-      approved_by: approving.map(({ author }) => ({ user: { username: author } }))
-    })
-  }
-  if (/^\/merge_requests\/\d+\/reviewers$/.test(rest)) {
-    return ok(
-      paged(
-        url,
-        100,
-        held.reviews.map(({ author, state }) => ({
-          user: { username: author },
-          state: { approved: "approved", changes_requested: "requested_changes", commented: "reviewed" }[state],
-          created_at: at
-        }))
-      )
-    )
-  }
-  if (/^\/merge_requests\/\d+\/discussions$/.test(rest)) {
-    const roots = held.comments.filter(({ replyTo }) => replyTo === undefined)
-    const noteOf = (comment: HeldComment, { place, resolved }: HeldComment) => ({
-      id: comment.id,
-      type: place === undefined ? null : "DiffNote",
-      body: comment.body,
-      author: { id: 8, username: comment.isBot ? `project_3_bot_${comment.id}` : comment.author },
-      created_at: at,
-      updated_at: at,
-      system: false,
-      internal: false,
-      resolvable: place !== undefined,
-      ...(place !== undefined && {
-        resolved,
-        position: {
-          head_sha: comment.head,
-          old_path: place.path,
-          new_path: place.path,
-          old_line: place.side === "old" ? place.line : null,
-          new_line: place.side === "new" ? place.line : null
-        }
-      })
-    })
-    const system = {
-      id: "system",
-      individual_note: true,
-      notes: [
-        {
-          id: 1,
-          type: null,
-          body: "added 1 commit",
-          author: { id: 7, username: "ann" },
-          created_at: at,
-          updated_at: at,
-          system: true,
-          internal: false,
-          resolvable: false
-        }
-      ]
-    }
-    const discussions = roots.map((root) => ({
-      id: root.id.toString(16).padStart(40, "0"),
-      individual_note: root.place === undefined,
-      notes: [root, ...held.comments.filter(({ replyTo }) => replyTo === root.id)].map((comment) =>
-        noteOf(comment, root)
-      )
-    }))
-    return ok(paged(url, 100, [system, ...discussions]))
-  }
-  return undefined
-}
-
-export const giteaStanding: StandingRoute = (held, rest, url) => {
-  const statusesOf = matched(rest, /^\/commits\/(\w+)\/statuses$/)
-  if (statusesOf !== undefined) {
-    const statuses = held.checks.filter(({ head }) => head === statusesOf)
-    return ok(
-      paged(url, 50, [...statuses].reverse()).map((check) => ({
-        id: check.id,
-        context: check.name,
-        status: {
-          pending: "pending",
-          passed: "success",
-          failed: "failure",
-          cancelled: "error",
-          skipped: "skipped",
-          waiting: "warning"
-        }[check.state],
-        target_url: `https://gitea.example/acme/shop/actions/runs/1/jobs/${check.id}`,
-        created_at: check.startedAt,
-        updated_at: check.startedAt
-      }))
-    )
-  }
-  const lineComments = held.comments.filter(({ place }) => place !== undefined)
-  // A review of its own stands for each thread.
-  const roots = lineComments.filter(({ replyTo }) => replyTo === undefined)
-  if (/^\/pulls\/\d+\/reviews$/.test(rest)) {
-    const given = held.reviews.map((review) => ({
-      id: review.id,
-      user: user(review),
-      body: review.body,
-      state: { approved: "APPROVED", changes_requested: "REQUEST_CHANGES", commented: "COMMENT" }[review.state],
-      commit_id: review.head,
-      stale: false,
-      dismissed: review.dismissed,
-      official: true,
-      comments_count: 0,
-      submitted_at: at,
-      html_url: `https://gitea.example/reviews/${review.id}`
-    }))
-    const ofLines = roots.map((root) => ({
-      id: 100_000 + root.id,
-      user: user(root),
-      body: "",
-      state: "COMMENT",
-      commit_id: root.head,
-      stale: false,
-      dismissed: false,
-      official: false,
-      comments_count: 1 + lineComments.filter(({ replyTo }) => replyTo === root.id).length,
-      submitted_at: at,
-      html_url: ""
-    }))
-    return ok(paged(url, 50, [...given, ...ofLines]))
-  }
-  const linesOf = matched(rest, /^\/pulls\/\d+\/reviews\/(\d+)\/comments$/)
-  if (linesOf !== undefined) {
-    const root = roots.find(({ id }) => 100_000 + id === Number(linesOf))
-    const thread = lineComments.filter(({ id, replyTo }) => id === root?.id || replyTo === root?.id)
-    return ok(
-      thread.map((comment) => ({
-        id: comment.id,
-        user: user(comment),
-        body: comment.body,
-        path: comment.place?.path,
-        commit_id: comment.head,
-        position: root?.place?.side === "new" ? root.place.line : 0,
-        original_position: root?.place?.side === "old" ? root.place.line : 0,
-        resolver: root?.resolved === true ? { login: "ann" } : null,
-        created_at: at,
-        updated_at: at,
-        html_url: ""
-      }))
-    )
-  }
-  if (/^\/issues\/\d+\/comments$/.test(rest)) {
-    return ok(
-      held.comments
-        .filter(({ place }) => place === undefined)
-        .map((comment) => ({ id: comment.id, user: user(comment), body: comment.body, created_at: at, html_url: "" }))
-    )
-  }
-  return undefined
-}
+export const matched = (rest: string, pattern: RegExp): string | undefined => pattern.exec(rest)?.[1]

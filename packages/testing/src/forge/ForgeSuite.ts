@@ -1,10 +1,11 @@
 import { createServer } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
-import type { ForgeError, ForgeKind } from "@reins/core/forge/Forge"
-import { Forges } from "@reins/core/forge/Forges"
-import { Outbound } from "@reins/core/outbound/Outbound"
-import { Effect, Layer, Redacted } from "effect"
+import type { ForgeError, ForgeKind } from "@reins/machine/forge/Forge"
+import { Forges } from "@reins/machine/forge/Forges"
+import { Outbound } from "@reins/machine/outbound/Outbound"
+import { Effect, Layer, Redacted, type Scope } from "effect"
 import { onLoopback } from "../connections/Loopback.js"
+import type { Between } from "../world/Between.js"
 import { type Canned, type Dialect, ForgeServer } from "./ForgeServer.js"
 
 /** A kind of forge, with a server that imitates its product. */
@@ -19,8 +20,14 @@ export interface ForgeSubject {
 
 const token = "forge-token-Zq8rT2vX5nB7"
 
+interface Way {
+  readonly token?: string
+  /** Opens a proxy before the server, which the client asks then. */
+  readonly through?: (url: string) => Effect.Effect<Between, never, Scope.Scope>
+}
+
 /** A server of the kind with the branches `main`, `develop` and `work`, and a client for it. */
-export const forgeOf = ({ dialect, forge: kind, repository }: ForgeSubject, given: { readonly token?: string } = {}) =>
+export const forgeOf = ({ dialect, forge: kind, repository }: ForgeSubject, given: Way = {}) =>
   Effect.gen(function* () {
     const heads = new Map([
       ["main", "a".repeat(40)],
@@ -37,7 +44,8 @@ export const forgeOf = ({ dialect, forge: kind, repository }: ForgeSubject, give
         if (!server.handle(request, response)) response.writeHead(418).end()
       })
     )
-    const url = `http://127.0.0.1:${port}`
+    const between = given.through === undefined ? undefined : yield* given.through(`http://127.0.0.1:${port}`)
+    const url = between?.url ?? `http://127.0.0.1:${port}`
     const credential = {
       kind: kind.kind,
       settings: { base_url: url },
@@ -48,7 +56,7 @@ export const forgeOf = ({ dialect, forge: kind, repository }: ForgeSubject, give
       Layer.provide(Forges.layerOf([kind]), Layer.succeed(Outbound, yield* Outbound))
     )
     const forge = yield* forges.open(credential, `${url}/${repository}.git`)
-    return { forge, heads, server }
+    return { between, forge, heads, server }
   })
 
 export const allowed = Outbound.layerWith({ allowPrivateHosts: ["127.0.0.1"] })
@@ -77,7 +85,7 @@ export const forgeSuite = (subject: ForgeSubject): void => {
           description: request.description,
           headSha: heads.get("work") ?? ""
         })
-        assert.match(created.webUrl, /^https:\/\/.*\/2$/)
+        assert.match(created.webUrl ?? "", /^https:\/\/.*\/2$/)
         assert.deepStrictEqual(yield* forge.find(branches), created)
         assert.deepStrictEqual(yield* forge.get(2), created)
       }).pipe(Effect.provide(allowed))

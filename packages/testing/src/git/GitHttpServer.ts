@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { onLoopback } from "../connections/Loopback.js"
+import { listRefs } from "./RefListing.js"
 
 export interface GitHttpServer {
   readonly url: string
@@ -32,18 +33,41 @@ const backend = (root: string, request: IncomingMessage, response: ServerRespons
   const url = new URL(request.url ?? "/", "http://localhost")
   const greeting = greetingOf(root, request, url)
   const known = greeting === undefined ? undefined : greetings.get(greeting)
-  if (known === undefined) ask(root, url, greeting, request, response)
-  else send(known, response)
+  if (known !== undefined) send(known, response)
+  else if (mayAskForRefs(request, url)) listOrAsk(root, url, request, response).catch(() => response.destroy())
+  else ask(root, url, { request, response, greeting })
 }
 
-/** Has git answer a request, and keeps a greeting. */
-const ask = (
-  root: string,
-  url: URL,
-  greeting: string | undefined,
-  request: IncomingMessage,
-  response: ServerResponse
-): void => {
+/** The most that a question for refs has in bytes. */
+const longestQuestion = 1000
+
+const mayAskForRefs = ({ headers }: IncomingMessage, { pathname }: URL): boolean =>
+  headers["git-protocol"] === "version=2" &&
+  pathname.endsWith("/git-upload-pack") &&
+  headers["content-encoding"] === undefined &&
+  Number(headers["content-length"] ?? Number.POSITIVE_INFINITY) <= longestQuestion
+
+/** Lists the refs, or has git answer the question. Clients ask for refs far more often than for anything else. */
+const listOrAsk = async (root: string, url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const pieces: Array<Buffer> = []
+  for await (const piece of request) pieces.push(piece)
+  const body = Buffer.concat(pieces)
+  const listed = listRefs(join(root, url.pathname.replace(/\/git-upload-pack$/, "")), body)
+  if (listed === undefined) return ask(root, url, { request, response, body })
+  response.writeHead(200, { "content-type": "application/x-git-upload-pack-result", "cache-control": "no-cache" })
+  response.end(listed)
+}
+
+/** A call for git. Its body may have been read already; its answer is kept if it is a greeting. */
+interface Call {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly body?: Buffer
+  readonly greeting?: string | undefined
+}
+
+/** Has git answer a request. */
+const ask = (root: string, url: URL, { body, greeting, request, response }: Call): void => {
   const child = spawn(program, {
     env: {
       PATH: process.env.PATH ?? "",
@@ -59,7 +83,10 @@ const ask = (
     },
     stdio: ["pipe", "pipe", "ignore"]
   })
-  request.pipe(child.stdin)
+  // A request of a client that gives up may come to a program that has ended.
+  child.stdin.on("error", () => undefined)
+  if (body === undefined) request.pipe(child.stdin)
+  else child.stdin.end(body)
   const pieces: Array<Buffer> = []
   child.stdout.on("data", (piece: Buffer) => pieces.push(piece))
   child.once("close", () => {
@@ -85,7 +112,8 @@ export const gitHttpServer = (
   root: string,
   authorization: string | null,
   intercept: Intercept = () => false,
-  host = "127.0.0.1"
+  host = "127.0.0.1",
+  listen = onLoopback
 ): Effect.Effect<GitHttpServer, never, Scope.Scope> => {
   const seen: Array<string> = []
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -96,7 +124,7 @@ export const gitHttpServer = (
     } else backend(root, request, response)
   }
   return Effect.map(
-    onLoopback(() => createServer((request, response) => void answer(request, response)), host),
+    listen(() => createServer((request, response) => void answer(request, response)), host),
     (port) => ({ url: `http://${host}:${port}`, seen })
   )
 }

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Executor } from "@reins/core/executor/Executor"
-import type { HarnessDriver } from "@reins/core/harness/HarnessDriver"
-import type { TurnInput } from "@reins/core/harness/TurnInput"
+import type { Executor } from "@reins/machine/executor/Executor"
+import type { HarnessDriver } from "@reins/machine/harness/HarnessDriver"
+import type { TurnInput } from "@reins/machine/harness/TurnInput"
 import { Effect, type Scope, Stream } from "effect"
 import { said, turnOf } from "./Turns.js"
 

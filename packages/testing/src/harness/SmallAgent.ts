@@ -1,11 +1,11 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
-import { Manifests, vouched } from "@reins/core/harness/Manifests"
+import { Manifests, vouched } from "@reins/machine/harness/Manifests"
 import alpha from "../../../../manifests/alpha.json" with { type: "json" }
 import beta from "../../../../manifests/beta.json" with { type: "json" }
 import { cacheDir } from "./Turns.js"
 
-const program = join(import.meta.dirname, "small-agent.mjs")
+const program = join(import.meta.dirname, "small-agent.cjs")
 
 /** A provider that starts the small agent instead of its own. Its capabilities, its connection and its installation stay. */
 const withSmallAgent = (
@@ -57,6 +57,13 @@ export const smallAgents = Manifests.layerOf([
   vouched(withSmallAgent(alpha, "allow")),
   vouched(withSmallAgent(beta, "allow"))
 ])
+
+/** Alpha with the small agent, whose turn ends when it hears nothing of its model for so long. */
+export const hastyAgents = (silenceMs: number) => {
+  const { runtime, ...manifest } = withSmallAgent(alpha, "allow")
+  const settings = { ...runtime.settings, silence_timeout_ms: silenceMs }
+  return Manifests.layerOf([vouched({ ...manifest, runtime: { ...runtime, settings } })])
+}
 
 /**
  * Alpha with the small agent, which hides that its model calls fail: it calls the turn a success and says the error as `words`, or asks
@@ -115,8 +122,8 @@ export const cacheWithSmallAgent = (directory: string): string => {
       mkdirSync(dirname(join(installed, executable)), { recursive: true })
       copyFileSync(join(real, "reins-install.json"), join(installed, "reins-install.json"))
       // An agent in a sandbox sees the files of its installation only, where a link may lead to it.
-      copyFileSync(program, join(installed, "small-agent.mjs"))
-      const beside = relative(dirname(executable), "small-agent.mjs")
+      copyFileSync(program, join(installed, "small-agent.cjs"))
+      const beside = relative(dirname(executable), "small-agent.cjs")
       const script = `#!/bin/sh\nexec "${process.execPath}" "$(dirname "$0")/${beside}"\n`
       writeFileSync(join(installed, executable), script, { mode: 0o755 })
     }

@@ -59,3 +59,33 @@ export const stdioServerOf = (era: StdioEra): ReadonlyArray<string> => ["node", 
 
 /** The same in the protocol of 2025. */
 export const stdioServer: ReadonlyArray<string> = stdioServerOf("2025-11-25")
+
+const sayingCode = `
+let answer = {}
+const say = (message) => console.log(JSON.stringify({ jsonrpc: "2.0", ...message }))
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params } = JSON.parse(line)
+  if (id === undefined) return
+  if (method === "initialize") say({ id, result: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "lab", version: "1" } } })
+  else if (method === "tools/call") {
+    answer = params.arguments
+    say({ id, result: { content: [] } })
+  } else if (method !== "tools/list") say({ id, error: { code: -32601, message: "Method not found" } })
+  else {
+    const { cut, pauseMs = 0, delayMs = 0, text } = answer
+    const told = text.replace('"ID"', JSON.stringify(id))
+    const half = Math.floor(told.length / 2)
+    if (cut !== undefined) process.stdout.write(told.slice(0, half), () => process.exit(1))
+    else setTimeout(() => {
+      process.stdout.write(told.slice(0, half))
+      setTimeout(() => console.log(told.slice(half)), pauseMs)
+    }, delayMs)
+  }
+})
+`
+
+/**
+ * The command of a program that lists its tools as it was told last. A call of any tool tells it: the arguments are the answer, with "ID" in the
+ * place of the number of the request.
+ */
+export const programTold: ReadonlyArray<string> = ["node", "-e", sayingCode]

@@ -10,6 +10,7 @@ export const commands: Readonly<Record<string, string>> = {
   answer: "int_none once",
   api: "GET /api/me",
   "automations add": "Go. --name Nightly --at 2099-01-01T00:00:00Z",
+  "automations edit": "aut_none --name Nightly",
   "automations cancel": "run_none",
   "automations list": "",
   "automations pause": "aut_none",

@@ -9,18 +9,24 @@ export const eventually = async <A>(
   ask: () => Promise<A | Nothing> | A | Nothing,
   limitMs = 300_000
 ): Promise<A> => {
-  for (const until = performance.now() + limitMs; performance.now() < until; await pause(20)) {
+  for (const until = performance.now() + limitMs; performance.now() < until; await pause(40)) {
     const answer = await ask()
     if (answer !== undefined && answer !== false) return answer
   }
   throw new Error(`It did not come to be: ${what}`)
 }
 
+const passing = (ms: number) =>
+  Effect.async<void>((resume) => {
+    const timer = setTimeout(() => resume(Effect.void), ms)
+    return Effect.sync(() => clearTimeout(timer))
+  })
+
 /**
  * A millisecond of the machine, whatever clock the test has. What looks again and again lets everything else go on with it: `Effect.yieldNow`
  * yields to fibers alone, and keeps the process from hearing of files and connections.
  */
-export const aMoment: Effect.Effect<void> = Effect.async<void>((resume) => {
-  const timer = setTimeout(() => resume(Effect.void), 1)
-  return Effect.sync(() => clearTimeout(timer))
-})
+export const aMoment: Effect.Effect<void> = passing(1)
+
+/** The same for what is dear to look at, as the processes of the machine are. */
+export const aWhile: Effect.Effect<void> = passing(20)

@@ -1,6 +1,6 @@
-import { CoreConfig } from "@reins/core/base/CoreConfig"
-import { sessionPaths } from "@reins/core/bench/SessionPaths"
-import type { SessionId } from "@reins/core/domain/Ids"
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import type { SessionId } from "@reins/base/domain/Ids"
+import { sessionPaths } from "@reins/machine/bench/SessionPaths"
 import { Effect } from "effect"
 
 /** The places of the files of a session on the bench of this process. */

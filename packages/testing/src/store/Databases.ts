@@ -6,6 +6,7 @@ import * as Sqlite from "@reins/core/store/Sqlite"
 import { Effect, Layer, Redacted } from "effect"
 import pg from "pg"
 import { inject } from "vitest"
+import { rows } from "../Volume.js"
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -63,6 +64,17 @@ export const databases: ReadonlyArray<{
     )
   }
 ]
+
+/**
+ * The databases of a flow, whose SQL the suites of the stores have tried on both. `npm test` has it on SQLite, and one flow of each room on both;
+ * the matrix has the rest.
+ */
+export const flowDatabases = databases.filter(
+  ({ name }) => rows === "all" || name === (rows === "first" ? "SQLite" : "PostgreSQL")
+)
+
+/** The databases of a flow that is tried before several forges, with `forgesOn`. */
+export const forgeDatabases = rows === "first" ? flowDatabases : databases
 
 /** The unused databases of this process, with the schema of each. */
 const idle: Array<{ readonly name: string; readonly schema: string }> = []

@@ -1,8 +1,9 @@
+import type { Actor } from "@reins/base/domain/Event"
+import type { MergeRequestId } from "@reins/base/domain/Ids"
+import { toMillis } from "@reins/base/domain/Timestamp"
+import { methodFor } from "@reins/machine/forge/BranchDemands"
 import { Clock, Effect } from "effect"
 import { systemActor } from "../../access/Access.js"
-import type { Actor } from "../../domain/Event.js"
-import type { MergeRequestId } from "../../domain/Ids.js"
-import { toMillis } from "../../domain/Timestamp.js"
 import type { OperationRef } from "../../jobs/Job.js"
 import { JobStore } from "../../jobs/JobStore.js"
 import type { SessionRow } from "../../sessions/SessionRow.js"
@@ -42,12 +43,15 @@ export const makeConditionMoves = Effect.gen(function* () {
       row: ConditionRow,
       { session, head, by }: { readonly session: SessionRow; readonly head: string; readonly by: Actor }
     ) {
-      const merging = movedTo(row, "merging", { waiting_for: [], head_sha: head })
+      const { delete_branch } = row.shown
+      const { anyMethod = false, rules } = row.seen
+      const method = methodFor(rules?.demands ?? [], row.shown.method, anyMethod) ?? row.shown.method
+      const shown = { ...row.shown, method }
+      const merging = movedTo({ ...row, shown }, "merging", { waiting_for: [], head_sha: head })
       const round = row.round + 1
       yield* rows.write({ ...merging, round, seen: { ...row.seen, readyHead: head } })
       if (row.seen.readyHead !== head) yield* store.conditioned(row.id, ["merge_request.ready_to_merge"], by)
       yield* store.mergeRequested(row.id, by)
-      const { delete_branch, method } = row.shown
       const operation: OperationRef = yield* jobs.enqueue({
         kind: mergeJobKind,
         subject: { type: "merge_request", id: row.id },

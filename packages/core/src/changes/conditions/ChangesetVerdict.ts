@@ -1,8 +1,8 @@
+import { optional } from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
+import { AccountId, ChangesetId, DelegationId, VerdictId } from "@reins/base/domain/Ids"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { optional } from "../../domain/Endpoint.js"
-import { field } from "../../domain/Field.js"
-import { AccountId, ChangesetId, DelegationId, VerdictId } from "../../domain/Ids.js"
-import { Timestamp } from "../../domain/Timestamp.js"
 import { VerdictSource } from "../../projects/MergeTerms.js"
 
 const Judgement = Schema.Literal("approve", "reject").annotations({

@@ -1,6 +1,8 @@
-import { fitsCheck } from "../../forge/BranchRules.js"
-import type { RequestCheck } from "../looks/RequestParts.js"
-import { deciding, type Sighting } from "../looks/Summing.js"
+import { fitsCheck } from "@reins/machine/forge/BranchRules"
+import type { JudgedCheck } from "../looks/CheckLogs.js"
+import { counting } from "../looks/Objections.js"
+import { objectionsTo, type Sighting } from "../looks/Summing.js"
+import { type DemandFacts, unmetDemands } from "./ForgeDemands.js"
 import { type MergeTerms, type UnmetCondition, unmet } from "./MergeConditions.js"
 
 /** A judgement of a changeset, as a decision reads it. */
@@ -15,26 +17,27 @@ export interface SeenVerdict {
 }
 
 /** All that a decision reads. It is what one look has seen of one head. */
-export interface ConditionFacts {
+export interface ConditionFacts extends DemandFacts {
   readonly sighting: Sighting
   /** The names of the checks that the forge demands; empty where it names none, null where it does not show them. */
   readonly requiredChecks: ReadonlyArray<string> | null
-  /** The accounts of the forge that may write to the repository. */
-  readonly writers: ReadonlySet<string>
   /** The `subject_digest` of the sealed changeset whose very files the head has; null where a delivery has not pushed it, or not with these files. */
   readonly deliveredDigest: string | null
   /** The verdicts on changesets of the session, the oldest first. */
   readonly verdicts: ReadonlyArray<SeenVerdict>
 }
 
-/** Everything that stands in the way of a merge under the terms; nothing when they all hold. */
-export const unmetOf = (terms: MergeTerms, facts: ConditionFacts): ReadonlyArray<UnmetCondition> => [
-  ...ofHead(terms, facts),
-  ...ofChecks(terms, facts),
-  ...ofReviews(terms, facts),
-  ...ofThreads(terms, facts),
-  ...ofVerdicts(terms, facts)
-]
+/** Everything that stands in the way of a merge under the terms and the rules of the forge; nothing when they all hold. */
+export const unmetOf = (terms: MergeTerms, facts: ConditionFacts): ReadonlyArray<UnmetCondition> => {
+  const found = [
+    ...ofHead(terms, facts),
+    ...ofChecks(terms, facts),
+    ...ofReviews(terms, facts),
+    ...ofThreads(terms, facts),
+    ...ofVerdicts(terms, facts)
+  ]
+  return [...found, ...unmetDemands(terms, facts, found)]
+}
 
 const ofHead = (terms: MergeTerms, { deliveredDigest, sighting }: ConditionFacts): ReadonlyArray<UnmetCondition> => [
   ...(sighting.isDraft ? [unmet("draft", "It is a draft. Mark it as ready.")] : []),
@@ -52,38 +55,55 @@ const ofHead = (terms: MergeTerms, { deliveredDigest, sighting }: ConditionFacts
     : [])
 ]
 
-const isFailing = ({ state }: RequestCheck): boolean => state === "failing" || state === "cancelled"
-const isPending = ({ state }: RequestCheck): boolean => state === "pending" || state === "action_required"
-const namesOf = (checks: ReadonlyArray<RequestCheck>): ReadonlyArray<string> => checks.map(({ name }) => name)
+const isFailing = ({ state }: JudgedCheck): boolean => state === "failing" || state === "cancelled"
+const isPending = ({ state }: JudgedCheck): boolean => state === "pending" || state === "action_required"
+/** A check that the forge demands, which its app has to report where one is named. */
+interface DemandedCheck {
+  readonly context: string
+  readonly app: number | null
+}
+
+const demandedChecks = ({ demands, requiredChecks }: ConditionFacts): ReadonlyArray<DemandedCheck> => {
+  const named = demands.flatMap((each) => (each.kind === "check" ? [each] : []))
+  return named.length > 0 ? named : (requiredChecks ?? []).map((context) => ({ context, app: null }))
+}
+
+/** A name for people may differ from the name that the rules of a forge have. */
+const fits = ({ app, context }: DemandedCheck, { identity }: JudgedCheck): boolean =>
+  identity !== null && (app === null || identity.app === app) && fitsCheck(context, identity.context)
+const namesOf = (checks: ReadonlyArray<JudgedCheck>): ReadonlyArray<string> => checks.map(({ name }) => name)
 
 const ofChecks = (terms: MergeTerms, facts: ConditionFacts): ReadonlyArray<UnmetCondition> => {
-  const { checks: seen, headSha, isComplete, isLate, unread } = facts.sighting
+  const { checks: seen, headSha, isLate, left, unread } = facts.sighting
   if (unread.checks !== undefined)
     return [unmet("checks_unreadable", `The checks cannot be read. ${unread.checks.message}`)]
   if (terms.checks === "none") return []
-  if (!isComplete) return [unmet("checks_incomplete", "The forge has more checks than are read, so not all are known.")]
+  if (left.checks !== undefined) return [unmet("checks_incomplete", left.checks)]
   const ofThisHead = seen.filter(({ head_sha }) => head_sha === headSha)
-  const demanded = terms.checks === "required" ? (facts.requiredChecks ?? []) : []
+  const demanded = terms.checks === "required" ? demandedChecks(facts) : []
   const wanted =
     demanded.length === 0
       ? ofThisHead.filter(({ optional }) => !optional)
-      : ofThisHead.filter(({ name }) => demanded.some((pattern) => fitsCheck(pattern, name)))
-  const missing = demanded.filter((pattern) => !ofThisHead.some(({ name }) => fitsCheck(pattern, name)))
+      : ofThisHead.filter((check) => demanded.some((each) => fits(each, check)))
+  const missing = demanded.filter((each) => !ofThisHead.some((check) => fits(each, check)))
   const failing = wanted.filter(isFailing)
   const pending = wanted.filter(isPending)
-  const isSilent = missing.length === 0 && !wanted.some(({ state }) => state !== "skipped")
+  // A demanded check that was skipped has passed, as the forges count it.
+  const isSilent = demanded.length === 0 && !wanted.some(({ state }) => state !== "skipped")
   return [
     ...(failing.length > 0 ? [unmet("checks_failing", "A check has failed.", namesOf(failing))] : []),
     ...(pending.length > 0 ? [unmet("checks_pending", "A check has not ended.", namesOf(pending))] : []),
-    ...missing.map((name) =>
+    ...missing.map(({ app, context }) =>
       unmet(
         "check",
-        `The forge demands the check ${JSON.stringify(name)}, which has not reported on this commit. A path filter may keep it from running.`,
-        [name]
+        `The forge demands the check ${JSON.stringify(context)}${
+          app === null ? "" : ` by its app ${app}`
+        }, which has not reported on this commit. A path filter may keep it from running.`,
+        [context]
       )
     ),
     ...(isSilent && !isLate ? [unmet("checks_pending", "No check has reported on this commit yet.")] : []),
-    ...(isLate && ofThisHead.every(({ state }) => state === "skipped")
+    ...(isLate && (isSilent || missing.length > 0) && ofThisHead.every(({ state }) => state === "skipped")
       ? [
           unmet(
             "no_check_reports",
@@ -96,20 +116,21 @@ const ofChecks = (terms: MergeTerms, facts: ConditionFacts): ReadonlyArray<Unmet
   ]
 }
 
-const ofReviews = (terms: MergeTerms, { sighting, writers }: ConditionFacts): ReadonlyArray<UnmetCondition> => {
-  const { headSha, reviews, unread } = sighting
+const ofReviews = (terms: MergeTerms, { sighting }: ConditionFacts): ReadonlyArray<UnmetCondition> => {
+  const { headSha, left, reviews, rights, unread } = sighting
   if (unread.reviews !== undefined)
     return [unmet("reviews_unreadable", `The reviews cannot be read. ${unread.reviews.message}`)]
-  const last = deciding(reviews)
+  if (left.reviews !== undefined) return [unmet("reviews_incomplete", left.reviews)]
+  const last = counting(reviews)
   const approving = last.filter(
     ({ author, head_sha, state }) =>
-      state === "approved" && head_sha === headSha && author.kind === "person" && writers.has(author.login)
+      state === "approved" && head_sha === headSha && author.kind === "person" && rights.get(author.login) === true
   )
   const stale = last.filter(({ head_sha, state }) => state === "approved" && head_sha !== headSha)
   return [
-    ...(last.some(({ state }) => state === "changes_requested")
-      ? [unmet("changes_requested", "A reviewer asks for changes.")]
-      : []),
+    ...objectionsTo(sighting)
+      .filter(({ kind }) => kind === "changes_requested")
+      .map(({ kind, message }) => unmet(kind, message)),
     ...(approving.length < terms.approvals
       ? [
           unmet(
@@ -124,11 +145,14 @@ const ofReviews = (terms: MergeTerms, { sighting, writers }: ConditionFacts): Re
 }
 
 const ofThreads = (terms: MergeTerms, { sighting }: ConditionFacts): ReadonlyArray<UnmetCondition> => {
-  const { threads, unread } = sighting
+  const { left, unread } = sighting
   if (unread.threads !== undefined)
     return [unmet("threads_unreadable", `The comments cannot be read. ${unread.threads.message}`)]
-  const isOpen = threads.some(({ path, resolved }) => path !== null && resolved === false)
-  return terms.threads_resolved && isOpen ? [unmet("open_threads", "A thread about a line is not resolved.")] : []
+  if (left.threads !== undefined) return [unmet("threads_incomplete", left.threads)]
+  if (!terms.threads_resolved) return []
+  return objectionsTo(sighting)
+    .filter(({ kind }) => kind === "open_threads")
+    .map(({ kind, message }) => unmet(kind, message))
 }
 
 /** The newest verdict of each on a changeset. A verdict on another digest is about other files. */

@@ -1,7 +1,8 @@
+import type { Forge } from "@reins/machine/forge/Forge"
+import type { ForgeView } from "@reins/machine/forge/ForgeView"
 import { Clock, Effect } from "effect"
-import type { Forge } from "../../forge/Forge.js"
-import type { ForgeView } from "../../forge/ForgeView.js"
 import { partReads } from "../looks/PartRows.js"
+import { type AskedWriters, isWriter } from "../looks/Writers.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { conditionRows, type SeenForConditions } from "./ConditionRows.js"
 
@@ -15,8 +16,8 @@ const rightMs = 60 * 60_000
 const mostAccounts = 20
 
 /**
- * Gives the function that reads the facts which conditions need besides the view of a merge request. They are the demanded checks, and the rights of those
- * who approve. Undefined where there are no conditions.
+ * Gives the function that reads the facts which conditions need besides the view of a merge request. They are the demands of the forge, and the rights of
+ * those who approve. Undefined where there are no conditions.
  */
 export const makeConditionReads = Effect.gen(function* () {
   const rows = yield* conditionRows
@@ -32,25 +33,24 @@ export const makeConditionReads = Effect.gen(function* () {
     return new Set(logins)
   })
 
-  return Effect.fnUntraced(function* (forge: Forge, request: MergeRequest, view: ForgeView) {
+  return Effect.fnUntraced(function* (forge: Forge, request: MergeRequest, view: ForgeView, asked: AskedWriters) {
     const row = yield* rows.find(request.id)
     if (row === undefined) return undefined
     const at = yield* Clock.currentTimeMillis
     const { rules, writers = {} } = row.seen
     const base = request.base_branch
-    const isFresh = rules?.base === base && at - rules.at < rulesMs
-    const read: SeenForConditions = {
-      ...(row.shown.checks === "required" && {
-        rules: isFresh ? rules : { base, at, requiredChecks: (yield* forge.rules(base)).requiredChecks }
-      })
-    }
-    if (row.shown.approvals === 0) return read
-    const known = new Map<string, { readonly may: boolean; readonly at: number }>()
-    let asked = 0
-    for (const login of yield* approving(request, view)) {
+    const isFresh = rules?.base === base && rules.demands !== undefined && at - rules.at < rulesMs
+    const read = { rules: isFresh ? rules : { base, at, ...(yield* forge.rules(base)) } } satisfies SeenForConditions
+    const wantsApprovals =
+      row.shown.approvals > 0 ||
+      read.rules.demands?.some(({ kind }) => kind === "approvals" || kind === "last_push") === true
+    const known = new Map(Object.entries(asked).map(([login, { atMs, may }]) => [login, { may, at: atMs }] as const))
+    let calls = 0
+    for (const login of wantsApprovals ? yield* approving(request, view) : []) {
+      if (known.has(login)) continue
       const before = Object.hasOwn(writers, login) ? writers[login] : undefined
       if (before !== undefined && at - before.at < rightMs) known.set(login, before)
-      else if (asked++ < mostAccounts) known.set(login, { may: (yield* forge.access(login)) === "write", at })
+      else if (calls++ < mostAccounts) known.set(login, { may: isWriter(yield* forge.access(login)), at })
     }
     return { ...read, writers: Object.fromEntries(known) } satisfies SeenForConditions
   })

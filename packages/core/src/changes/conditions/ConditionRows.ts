@@ -1,5 +1,6 @@
+import type { AccountId, ApiKeyId, MergeRequestId } from "@reins/base/domain/Ids"
+import type { BranchDemand } from "@reins/machine/forge/BranchDemands"
 import { Effect } from "effect"
-import type { AccountId, ApiKeyId, MergeRequestId } from "../../domain/Ids.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import { type ConditionsState, conditionsStates, type GivenUpReason, type MergeConditions } from "./MergeConditions.js"
@@ -10,10 +11,14 @@ export interface SeenForConditions {
   readonly rules?: {
     readonly base: string
     readonly requiredChecks: ReadonlyArray<string> | null
+    /** Absent where an older release has read the rules. */
+    readonly demands?: ReadonlyArray<BranchDemand>
     readonly at: number
   }
-  /** The accounts of the forge that have approved, and whether they may write. */
-  readonly writers?: { readonly [Login in string]?: { readonly may: boolean; readonly at: number } }
+  /** True where nobody has named a way to merge. */
+  readonly anyMethod?: boolean
+  /** The accounts of the forge that have reviewed or written, and whether they may write. Null where the forge does not show it. */
+  readonly writers?: { readonly [Login in string]?: { readonly may: boolean | null; readonly at: number } }
   /** The merges of one head that the forge has declined, and the time of the last one. */
   readonly refused?: { readonly head: string; readonly count: number; readonly at: number }
   /** The head at which a demanded check was missing while no other ran, and since when. */

@@ -10,8 +10,8 @@ export const layer = Layer.effect(
     const readForge = yield* makeConditionReads
     const { afterFailure, afterLook } = yield* makeAdvance
     return LookSequel.of({
-      prepare: (forge, request, view) =>
-        Effect.map(readForge(forge, request, view), (seen) => afterLook(request.id, seen)),
+      prepare: (forge, request, view, writers) =>
+        Effect.map(readForge(forge, request, view, writers), (seen) => afterLook(request.id, seen)),
       missed: afterFailure
     })
   })

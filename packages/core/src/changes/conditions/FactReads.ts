@@ -1,12 +1,13 @@
+import type { AccountId, ApiKeyId, WorkspaceId } from "@reins/base/domain/Ids"
+import type { AccountPrincipal } from "@reins/base/domain/Principal"
 import { Effect } from "effect"
 import { Access } from "../../access/Access.js"
-import type { AccountId, ApiKeyId, WorkspaceId } from "../../domain/Ids.js"
-import type { AccountPrincipal } from "../../domain/Principal.js"
 import { ApiKeyStore } from "../../identity/ApiKeyStore.js"
 import type { SessionRow } from "../../sessions/SessionRow.js"
 import { Database } from "../../store/Database.js"
 import { madeCommits } from "../DeliveryCommit.js"
 import { type DeliveryRow, toDelivery } from "../DeliveryRows.js"
+import type { Rights } from "../looks/Objections.js"
 import { partReads } from "../looks/PartRows.js"
 import type { RequestStanding, WaitingKind } from "../looks/RequestStanding.js"
 import type { Sighting } from "../looks/Summing.js"
@@ -69,12 +70,17 @@ export const makeUnmet = Effect.gen(function* () {
     if (head === null || standing === null || standing.checks.head_sha !== head) return [notLookedAt]
     const unreadable = standing.waiting_for.find(({ kind }) => kind === "forge_unreadable")
     if (unreadable !== undefined) return [unmet("forge_unreadable", unreadable.message)]
-    if (shown.checks === "required" && rules?.base !== request.base_branch) return [notLookedAt]
+    if (rules?.demands === undefined || rules.base !== request.base_branch) return [notLookedAt]
+    const rights = new Map(Object.entries(writers).map(([login, known]) => [login, known?.may ?? null] as const))
+    const sighting = yield* sightingOf(request, standing, rights)
+    if (sighting.checks.some(({ identity }) => identity === null)) return [notLookedAt]
     const digest = yield* delivered(request, head)
     return unmetOf(shown, {
-      sighting: yield* sightingOf(request, head, standing),
-      requiredChecks: rules?.requiredChecks ?? null,
-      writers: new Set(Object.entries(writers).flatMap(([login, known]) => (known?.may === true ? [login] : []))),
+      sighting,
+      requiredChecks: rules.requiredChecks,
+      demands: rules.demands,
+      obstacle: standing.waiting_for.find(({ kind }) => kind === "forge_blocks"),
+      anyMethod: seen.anyMethod === true,
       deliveredDigest: digest,
       verdicts: digest === null ? [] : yield* seenVerdicts(session, digest)
     })
@@ -105,29 +111,29 @@ const makeDelivered = Effect.map(
 )
 
 /** Gives the function that finds what the last look has seen of a merge request. */
-const makeSighting = Effect.map(partReads, ({ checksOf, reviewsOf, threadsOf }) =>
-  Effect.fnUntraced(function* (request: MergeRequest, headSha: string, standing: RequestStanding) {
-    const { checks, reviews, threads } = standing
-    const why = (kind: WaitingKind) => ({
-      kind: "rejected" as const,
-      message: wordsOf(standing.waiting_for.find((each) => each.kind === kind)?.message)
-    })
+const makeSighting = Effect.map(partReads, ({ judgedReviewsOf, seenChecksOf, threadsOf }) =>
+  Effect.fnUntraced(function* (request: MergeRequest, standing: RequestStanding, rights: Rights) {
+    const headSha = standing.checks.head_sha
+    const said = (kind: WaitingKind) => standing.waiting_for.find((each) => each.kind === kind)?.message
+    const part = <Name extends "checks" | "reviews" | "threads">(name: Name) => {
+      const [unread, left] = [said(`${name}_unreadable`), said(`${name}_incomplete`)]
+      return {
+        unread: unread !== undefined && { [name]: { kind: "rejected" as const, message: wordsOf(unread) } },
+        left: left !== undefined && { [name]: left }
+      }
+    }
+    const parts = [part("checks"), part("reviews"), part("threads")]
     const sighting: Sighting = {
       headSha,
       isDraft: request.draft,
       isOurs: standing.head_is_ours,
       conflicts: standing.conflicts,
-      checks: yield* checksOf(request.id, headSha),
-      reviews: yield* reviewsOf(request.id),
+      checks: yield* seenChecksOf(request.id, headSha),
+      reviews: yield* judgedReviewsOf(request.id),
       threads: yield* threadsOf(request.id),
-      isComplete: checks.complete,
-      unread: {
-        ...(standing.waiting_for.some(({ kind }) => kind === "checks_unreadable") && {
-          checks: why("checks_unreadable")
-        }),
-        ...(reviews.state === "unreadable" && { reviews: why("reviews_unreadable") }),
-        ...(threads.state === "unreadable" && { threads: why("threads_unreadable") })
-      },
+      rights,
+      left: Object.assign({}, ...parts.map(({ left }) => left)),
+      unread: Object.assign({}, ...parts.map(({ unread }) => unread)),
       isLate: standing.waiting_for.some(({ kind }) => kind === "no_check_reports")
     }
     return sighting

@@ -1,9 +1,9 @@
+import { field } from "@reins/base/domain/Field"
+import { AccountId } from "@reins/base/domain/Ids"
+import { MergeMethod } from "@reins/base/domain/MergeMethod"
+import * as StateMachine from "@reins/base/domain/StateMachine"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { field } from "../../domain/Field.js"
-import { AccountId } from "../../domain/Ids.js"
-import { MergeMethod } from "../../domain/MergeMethod.js"
-import * as StateMachine from "../../domain/StateMachine.js"
-import { Timestamp } from "../../domain/Timestamp.js"
 import { ChecksWanted, HeadsWanted, VerdictSource } from "../../projects/MergeTerms.js"
 
 export const UnmetKind = Schema.Literal(
@@ -20,22 +20,33 @@ export const UnmetKind = Schema.Literal(
   "check",
   "no_check_reports",
   "reviews_unreadable",
+  "reviews_incomplete",
   "changes_requested",
   "approvals",
   "threads_unreadable",
+  "threads_incomplete",
   "open_threads",
   "verdict",
   "verdict_rejected",
-  "forge"
+  "forge",
+  "forge_approvals",
+  "forge_rule",
+  "forge_demands_more",
+  "merge_method",
+  "merge_queue"
 ).annotations({
   identifier: "UnmetKind",
-  description: "The kind of a condition that does not hold. `check`: a check that the forge demands has not reported."
+  description:
+    "The kind of a condition that does not hold. `check`: a check that the forge demands has not reported. `forge_approvals`: the forge demands more approvals. `forge_rule`: nobody can tell if a rule of the forge is met, and the token may pass it by. `forge_demands_more`: the forge says that it would not merge. `merge_method`: its rules take another way to merge. `merge_queue`: it merges through its queue alone."
 })
 export type UnmetKind = typeof UnmetKind.Type
 
 export const UnmetCondition = Schema.Struct({
   kind: field(UnmetKind, "What it is."),
-  names: field(Schema.Array(Schema.String), "The names of the checks that it is about, at most 20; else empty."),
+  names: field(
+    Schema.Array(Schema.String),
+    "The names of the checks or rules that it is about, at most 20; else empty."
+  ),
   message: field(Schema.String, "A sentence for people.")
 }).annotations({ identifier: "UnmetCondition", description: "One thing that a merge by conditions waits for." })
 export type UnmetCondition = typeof UnmetCondition.Type

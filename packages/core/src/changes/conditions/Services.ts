@@ -1,4 +1,4 @@
-import { oneByOne } from "../../base/Layered.js"
+import { oneByOne } from "@reins/base/base/Layered"
 import { Conditions } from "./Conditions.js"
 import * as DecideByLook from "./DecideByLook.js"
 import { Verdicts } from "./Verdicts.js"

@@ -1,9 +1,9 @@
+import { keyOf, type Principal } from "@reins/base/domain/Principal"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import { fromNow, now } from "@reins/base/domain/Timestamp"
+import type { ForgeKind } from "@reins/machine/forge/Forge"
+import { Forges } from "@reins/machine/forge/Forges"
 import { Effect } from "effect"
-import { keyOf, type Principal } from "../../domain/Principal.js"
-import { ReinsError } from "../../domain/ReinsError.js"
-import { fromNow, now } from "../../domain/Timestamp.js"
-import type { ForgeKind } from "../../forge/Forge.js"
-import { Forges } from "../../forge/Forges.js"
 import type { MergeConditionsInput } from "../../projects/MergeTerms.js"
 import { WatchStore } from "../looks/WatchStore.js"
 import type { MergeRequest } from "../MergeRequest.js"
@@ -58,7 +58,7 @@ export const makeSetConditions = Effect.gen(function* () {
       actsFor: principal.accountId,
       apiKeyId: keyOf(principal),
       round: (before?.round ?? 0) + 1,
-      seen: {},
+      seen: input.method === undefined ? { anyMethod: true } : {},
       shown: {
         ...terms,
         state: "waiting",

@@ -1,8 +1,9 @@
-import { Effect } from "effect"
-import type { MergeRequestId } from "../../domain/Ids.js"
-import type { CheckLog, CheckRun } from "../../forge/CheckRun.js"
-import type { Forge, ForgeError } from "../../forge/Forge.js"
-import type { ForgeView } from "../../forge/ForgeView.js"
+import type { MergeRequestId } from "@reins/base/domain/Ids"
+import type { CheckIdentity } from "@reins/machine/forge/CheckIdentity"
+import type { CheckLog, CheckRun } from "@reins/machine/forge/CheckRun"
+import type { Forge, ForgeError } from "@reins/machine/forge/Forge"
+import type { ForgeView } from "@reins/machine/forge/ForgeView"
+import { Clock, Effect } from "effect"
 import { secretMask } from "../../sessions/SecretMask.js"
 import { SessionStore } from "../../sessions/SessionStore.js"
 import { Database } from "../../store/Database.js"
@@ -12,7 +13,12 @@ import type { RequestCheck, RequestCheckLog } from "./RequestParts.js"
 /** A check with the run that a forge knows it by. */
 export interface SeenCheck extends RequestCheck, CheckRun {
   readonly url: string | null
+  /** Null for one that was read before checks of one name were told apart. Another one may be hidden by it. */
+  readonly identity: CheckIdentity | null
 }
+
+/** A check as decisions compare it. */
+export type JudgedCheck = RequestCheck & Pick<SeenCheck, "identity">
 
 /** A log that was read, and the run that it is of. */
 export interface ReadLog extends CheckRun {
@@ -26,8 +32,9 @@ interface LogRow {
   readonly log: string
 }
 
-/** So many logs does one look read. */
+/** So many logs does one look read. It begins none after so many milliseconds, because it has to end in a minute. */
 const mostLogs = 10
+const mostMs = 15_000
 
 /** A merge request keeps the logs of so many runs. */
 const mostKept = 40
@@ -52,8 +59,8 @@ export const checkLogs = Effect.map(Database, ({ all, first, run, sql }) => ({
         where request_checks.id = ${checkId}`),
       (row): RequestCheckLog | undefined => {
         if (row === undefined) return undefined
-        const { remarks, ...log } = logIn(row.log)
-        return { ...log, annotations: remarks }
+        const { remarks, unshown = null, ...log } = logIn(row.log)
+        return { ...log, unshown, annotations: remarks }
       }
     ),
   /** Keeps logs of a head. Those of the oldest heads give way. */
@@ -102,7 +109,9 @@ export const makeReadLogs = Effect.gen(function* () {
     if (session === undefined) return []
     const mask = yield* maskOf(session)
     const read: Array<ReadLog> = []
+    const begun = yield* Clock.currentTimeMillis
     for (const { key, run, url } of missing) {
+      if ((yield* Clock.currentTimeMillis) - begun > mostMs) break
       const log = yield* forge.log({ key, run, url }).pipe(
         Effect.map((found) => ({ found })),
         Effect.catchIf(
@@ -110,7 +119,7 @@ export const makeReadLogs = Effect.gen(function* () {
           () => Effect.succeed(undefined)
         )
       )
-      if (log !== undefined) read.push({ key, run, url, log: log.found && mask(log.found) })
+      if (log !== undefined) read.push({ key, run, url, log: log.found && (yield* mask(log.found)) })
     }
     return read
   })

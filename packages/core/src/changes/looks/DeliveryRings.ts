@@ -1,5 +1,5 @@
+import type { MergeRequestId } from "@reins/base/domain/Ids"
 import { Effect, Layer } from "effect"
-import type { MergeRequestId } from "../../domain/Ids.js"
 import { Database } from "../../store/Database.js"
 import { DeliveryListeners } from "../DeliveryListeners.js"
 import { WatchStore } from "./WatchStore.js"

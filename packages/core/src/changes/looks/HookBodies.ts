@@ -45,12 +45,15 @@ const byRef = (value: unknown): ReadonlyArray<Named> => {
   return ref?.startsWith("refs/heads/") === true ? byBranch(ref.slice("refs/heads/".length)) : []
 }
 
+/** A comment on a pull request is one on an issue, which then says so. Gitea says null of any other issue. */
+const byRequestOfIssue = (body: unknown): ReadonlyArray<Named> =>
+  at(body, "issue", "pull_request") == null ? [] : byNumber(at(body, "issue", "number"))
+
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value.slice(0, mostNamed) : [])
 
 const ofGitHub = (body: unknown): ReadonlyArray<Named> => [
   ...byNumber(at(body, "pull_request", "number")),
-  // A comment on a pull request is one on an issue, which then says so.
-  ...(at(body, "issue", "pull_request") === undefined ? [] : byNumber(at(body, "issue", "number"))),
+  ...byRequestOfIssue(body),
   ...["check_run", "check_suite", "workflow_run", "workflow_job"].flatMap((check) => [
     // The list is empty for forks, so the commit counts too.
     ...listOf(at(body, check, "pull_requests")).flatMap((pull) => byNumber(at(pull, "number"))),
@@ -73,23 +76,33 @@ const ofGitLab = (body: unknown): ReadonlyArray<Named> => {
 
 const ofGitea = (body: unknown): ReadonlyArray<Named> => [
   ...byNumber(at(body, "pull_request", "number")),
-  ...(at(body, "is_pull") === true ? byNumber(at(body, "issue", "number")) : []),
+  ...(at(body, "is_pull") === true ? byNumber(at(body, "issue", "number")) : byRequestOfIssue(body)),
   ...["workflow_run", "workflow_job"].flatMap((run) => bySha(at(body, run, "head_sha"))),
   ...(at(body, "context") === undefined ? [] : bySha(at(body, "sha"))),
   ...byRef(at(body, "ref"))
 ]
 
+const fullName = (body: unknown): string | undefined => textOf(at(body, "repository", "full_name"))
+
+/** A body of GitLab about a job names no project, but the page of its repository. */
+const projectOf = (body: unknown): string | undefined => {
+  const named = textOf(at(body, "project", "path_with_namespace"))
+  const page = textOf(at(body, "repository", "homepage"))
+  if (named !== undefined || page === undefined || !URL.canParse(page)) return named
+  return textOf(new URL(page).pathname.slice(1))
+}
+
 const forges = {
-  github: { named: ofGitHub, repository: ["repository", "full_name"] },
-  gitlab: { named: ofGitLab, repository: ["project", "path_with_namespace"] },
-  gitea: { named: ofGitea, repository: ["repository", "full_name"] }
+  github: { named: ofGitHub, repositoryOf: fullName },
+  gitlab: { named: ofGitLab, repositoryOf: projectOf },
+  gitea: { named: ofGitea, repositoryOf: fullName }
 } as const
 
 /** The merge requests that a call of a hook may be about; undefined when it is about none, or comes from no forge. */
 export const requestsIn = (kind: HookKind, body: unknown): HookNames | undefined => {
   if (kind === "standard" || kind === "token") return undefined
   const forge = forges[kind]
-  const repository = textOf(at(body, ...forge.repository))
+  const repository = forge.repositoryOf(body)
   const named = forge.named(body).slice(0, mostNamed)
   return repository === undefined || named.length === 0 ? undefined : { repository, named }
 }

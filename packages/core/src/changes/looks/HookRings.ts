@@ -1,7 +1,7 @@
+import type { ConnectionId } from "@reins/base/domain/Ids"
+import { Forges } from "@reins/machine/forge/Forges"
 import { Effect, Layer } from "effect"
 import { ConnectionStore } from "../../connections/ConnectionStore.js"
-import type { ConnectionId } from "../../domain/Ids.js"
-import { Forges } from "../../forge/Forges.js"
 import { HookListeners, type HookRing } from "../../hooks/HookListeners.js"
 import { registrationOf } from "../../hooks/HookStore.js"
 import { requestsIn } from "./HookBodies.js"
@@ -17,12 +17,12 @@ export const layer = Layer.effectDiscard(
     yield* listeners.register({
       rung: Effect.fnUntraced(function* (ring) {
         const names = requestsIn(ring.hook.kind, ring.body)
-        if (names === undefined) return { runs: 0, looks: 0 }
+        if (names === undefined) return {}
         const { named, repository } = names
         let rung = 0
         for (const connectionId of yield* connectionsOf(ring, repository))
           for (const each of named) rung += yield* looks.ringAll({ connectionId, repository, ...each })
-        return { runs: 0, looks: rung }
+        return { looks: rung }
       }),
       removed: () => Effect.void
     })

@@ -1,10 +1,11 @@
+import { failpoint } from "@reins/base/base/Failpoint"
+import { limited } from "@reins/base/base/Limited"
+import { fn } from "@reins/base/base/Traced"
+import { ForgeError } from "@reins/machine/forge/Forge"
 import { Effect } from "effect"
 import { systemActor } from "../../access/Access.js"
-import { failpoint } from "../../base/Failpoint.js"
-import { limited } from "../../base/Limited.js"
-import { fn } from "../../base/Traced.js"
-import { ForgeError } from "../../forge/Forge.js"
 import { Journal } from "../../store/Journal.js"
+import { pauseAfter } from "../ForgeAccess.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { MergeRequestStore } from "../MergeRequestStore.js"
 import { afterFailureMs } from "./Cadence.js"
@@ -25,9 +26,6 @@ const longestMs = 60_000
 /** A forge that has failed at so many looks in a row is told. */
 const silentFailures = 5
 
-/** The pause after a forge was asked too often, where it names none, in milliseconds. */
-const usualPauseMs = 60_000
-
 /** Gives the function that looks at a merge request which this process holds: it reads the forge, and writes what differs in one commit. */
 export const makeLook = Effect.gen(function* () {
   const journal = yield* Journal
@@ -45,7 +43,7 @@ export const makeLook = Effect.gen(function* () {
       Effect.gen(function* () {
         const failures = watch.failures + 1
         const isPause = error.kind === "rate_limited"
-        const pauseMs = error.retryAfterMs ?? usualPauseMs
+        const pauseMs = pauseAfter(error, failures)
         if (isPause) yield* watches.pause(watch.connection_id, pauseMs, false)
         const isPassing = isPause || error.kind === "unavailable"
         const current = yield* store.find(request.id)
@@ -74,7 +72,7 @@ export const makeLook = Effect.gen(function* () {
     if (standing === null || standing.waiting_for.some((each) => each.kind === "forge_unreadable")) return
     const checks = { ...standing.checks, state: "unreadable" as const }
     const why = waiting("forge_unreadable", message)
-    yield* store.looked(
+    yield* store.keepStanding(
       id,
       { ...standing, checks, waiting_for: [why, ...standing.waiting_for] },
       ["merge_request.checks_changed"],

@@ -1,10 +1,11 @@
+import type { MergeRequestId } from "@reins/base/domain/Ids"
+import type { Forge, ForgeError } from "@reins/machine/forge/Forge"
+import type { ForgeView } from "@reins/machine/forge/ForgeView"
 import { Context, type Effect } from "effect"
-import type { MergeRequestId } from "../../domain/Ids.js"
-import type { Forge, ForgeError } from "../../forge/Forge.js"
-import type { ForgeView } from "../../forge/ForgeView.js"
 import type { Commit } from "../../store/Commit.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import type { LastingRefusal } from "./RequestListeners.js"
+import type { AskedWriters } from "./Writers.js"
 
 /** The result of what follows from a look. */
 export interface SequelEnd {
@@ -18,11 +19,15 @@ export interface SequelEnd {
 export class LookSequel extends Context.Tag("@reins/core/changes/looks/LookSequel")<
   LookSequel,
   {
-    /** Reads of the forge what a decision needs besides the view. Gives what follows, for the commit of the look, after its rows. */
+    /**
+     * Reads of the forge what a decision needs besides the view and the rights that are known. Gives what follows, for the commit of the look, after its
+     * rows.
+     */
     readonly prepare: (
       forge: Forge,
       request: MergeRequest,
-      view: ForgeView
+      view: ForgeView,
+      writers: AskedWriters
     ) => Effect.Effect<Effect.Effect<SequelEnd, never, Commit>, ForgeError>
     /**
      * Follows a look that could not read the forge. `why` is given once that lasts. Gives the milliseconds until the next look is of use; infinite

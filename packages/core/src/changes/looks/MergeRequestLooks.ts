@@ -1,17 +1,17 @@
+import { fn } from "@reins/base/base/Traced"
+import { requireAll } from "@reins/base/domain/Condition"
+import type { ConnectionId, MergeRequestId } from "@reins/base/domain/Ids"
+import type { Page, PageRequest } from "@reins/base/domain/Page"
+import type { Principal } from "@reins/base/domain/Principal"
+import { notFound, ReinsError } from "@reins/base/domain/ReinsError"
 import { Context, Effect, Layer } from "effect"
 import { Access, type Denied, type Unseen } from "../../access/Access.js"
-import { fn } from "../../base/Traced.js"
-import { requireAll } from "../../domain/Condition.js"
-import type { ConnectionId, MergeRequestId } from "../../domain/Ids.js"
-import type { Page, PageRequest } from "../../domain/Page.js"
-import type { Principal } from "../../domain/Principal.js"
-import { notFound, ReinsError } from "../../domain/ReinsError.js"
 import { SessionStore } from "../../sessions/SessionStore.js"
 import type { Command } from "../../store/Command.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import { Journal } from "../../store/Journal.js"
-import type { ActionableMergeRequest } from "../MergeRequest.js"
+import type { ActionableMergeRequest, LookAnswer } from "../MergeRequest.js"
 import { mergeRequestRules, mergeRequestViews } from "../MergeRequestRules.js"
 import { type MergeRequestFilter, MergeRequestStore } from "../MergeRequestStore.js"
 import { checkLogs } from "./CheckLogs.js"
@@ -40,13 +40,16 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
      * before a look is one look. False when the merge request is not open.
      */
     readonly ring: (mergeRequestId: MergeRequestId) => Effect.Effect<boolean, never, Commit>
-    /** `ring` for all open merge requests that are meant. Gives their number. */
+    /** `ring` for all open merge requests that are meant, or may be. Gives their number. */
     readonly ringAll: (rung: Rung) => Effect.Effect<number, never, Commit>
-    /** Has the forge read anew. It is done when `observed_at` is later. Fails with `invalid_transition` unless the merge request is open. */
+    /**
+     * Has the forge read anew. It is done when `observed_at` is not before `asked_at`: a look that was under way is not this one. Fails with
+     * `invalid_transition` unless the merge request is open.
+     */
     readonly look: (
       principal: Principal,
       mergeRequestId: string
-    ) => Command<{ readonly merge_request: ActionableMergeRequest }, Denied | ReinsError<"invalid_transition">>
+    ) => Command<LookAnswer, Denied | ReinsError<"invalid_transition">>
     /** The merge requests of the sessions of a workspace, newest first. */
     readonly list: (
       principal: Principal,
@@ -83,7 +86,7 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
     Effect.gen(function* () {
       const access = yield* Access
       const { toMergeRequestFor, toMergeRequestsFor } = yield* mergeRequestViews
-      const { all, sql } = yield* Database
+      const { all, clock, sql } = yield* Database
       const journal = yield* Journal
       const sessions = yield* SessionStore
       const store = yield* MergeRequestStore
@@ -101,6 +104,7 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
       return MergeRequestLooks.of({
         ring: (id) => watches.ring(id, true),
         ringAll: fn("MergeRequestLooks.ringAll")(function* ({ connectionId, headBranch, headSha, number, repository }) {
+          const at = yield* clock.at(0)
           const meant = yield* all(
             sql<{ id: MergeRequestId }>`select merge_requests.id from watches
               join merge_requests on merge_requests.id = watches.merge_request_id where ${sql.and([
@@ -108,7 +112,8 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
                 sql`watches.connection_id = ${connectionId}`,
                 sql`lower(repository) = ${repository.toLowerCase()}`,
                 ...(number === undefined ? [] : [sql`number = ${number}`]),
-                ...(headSha === undefined ? [] : [sql`head_sha = ${headSha}`]),
+                // A look that is under way may be reading a head of which nothing is written down yet.
+                ...(headSha === undefined ? [] : [sql`(head_sha = ${headSha} or watches.held_until > ${at})`]),
                 ...(headBranch === undefined ? [] : [sql`head_branch = ${headBranch}`])
               ])} order by merge_requests.id`
           )
@@ -123,8 +128,8 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
               const request = yield* readable(principal, id)
               const session = yield* sessions.writable(principal, request.session_id)
               yield* requireAll(mergeRequestRules.look, request)
-              yield* watches.ring(request.id, false)
-              return { merge_request: toMergeRequestFor(principal, session)(yield* readable(principal, id)) }
+              const asked_at = yield* watches.ask(request.id)
+              return { merge_request: toMergeRequestFor(principal, session)(yield* readable(principal, id)), asked_at }
             })
           ),
         list: fn("MergeRequestLooks.list")(function* (principal, workspaceId, filter) {

@@ -1,16 +1,20 @@
+import { CheckId, type MergeRequestId, newId, ReviewId, type SessionId, ThreadId } from "@reins/base/domain/Ids"
+import type { PageRequest } from "@reins/base/domain/Page"
+import type { CheckIdentity } from "@reins/machine/forge/CheckIdentity"
+import type { ForgeView, RemoteAuthor, RemoteCheck, RemoteReview, RemoteThread } from "@reins/machine/forge/ForgeView"
 import { Effect } from "effect"
-import { CheckId, type MergeRequestId, newId, ReviewId, type SessionId, ThreadId } from "../../domain/Ids.js"
-import type { PageRequest } from "../../domain/Page.js"
-import type { ForgeView, RemoteAuthor, RemoteCheck, RemoteReview, RemoteThread } from "../../forge/ForgeView.js"
 import { Database } from "../../store/Database.js"
 import * as Keyset from "../../store/Keyset.js"
 import { requestReplies } from "../RequestReplies.js"
 import type { SeenCheck } from "./CheckLogs.js"
+import type { JudgedReview, SaidReview, SaidThread } from "./Objections.js"
 import type { ForgeAuthor, RequestCheck, RequestReview, RequestThread, ThreadComment } from "./RequestParts.js"
 
 interface CheckRow extends Omit<RequestCheck, "optional" | "on_base"> {
   readonly key: string
   readonly run: string
+  /** JSON. */
+  readonly identity: string | null
   readonly optional: number
   readonly on_base: number | null
 }
@@ -18,6 +22,7 @@ interface CheckRow extends Omit<RequestCheck, "optional" | "on_base"> {
 interface ReviewRow extends Omit<RequestReview, "author"> {
   readonly forge_id: string
   readonly author: string
+  readonly official: number | null
 }
 
 interface ThreadRow extends Omit<RequestThread, "outdated" | "resolved" | "comments"> {
@@ -27,13 +32,16 @@ interface ThreadRow extends Omit<RequestThread, "outdated" | "resolved" | "comme
   readonly comments: string
 }
 
-const toCheck = ({ key: _key, on_base, optional, run: _run, ...row }: CheckRow): RequestCheck => ({
+const toCheck = ({ identity: _identity, key: _key, on_base, optional, run: _run, ...row }: CheckRow): RequestCheck => ({
   ...row,
   optional: optional === 1,
   on_base: on_base === null ? null : on_base === 1
 })
 
-const toReview = ({ author, forge_id: _id, ...row }: ReviewRow): RequestReview => ({
+const identityIn = ({ identity }: Pick<CheckRow, "identity">): CheckIdentity | null =>
+  identity === null ? null : JSON.parse(identity)
+
+const toReview = ({ author, forge_id: _id, official: _official, ...row }: ReviewRow): RequestReview => ({
   ...row,
   author: JSON.parse(author)
 })
@@ -49,6 +57,25 @@ const authorOf = ({ isBot, login }: RemoteAuthor, self: string | undefined): For
   login,
   kind: login === self ? "self" : isBot ? "bot" : "person"
 })
+
+/** A review that a view has just read, as decisions compare it. */
+export const reviewIn =
+  (self: string | undefined) =>
+  ({ at, author, official, state }: RemoteReview): SaidReview => ({
+    author: authorOf(author, self),
+    official,
+    state,
+    submitted_at: at
+  })
+
+/** The same for a thread. */
+export const threadIn =
+  (self: string | undefined) =>
+  ({ comments, path, resolved }: RemoteThread): SaidThread => ({
+    path,
+    resolved,
+    comments: comments.map(({ author }) => ({ author: authorOf(author, self) }))
+  })
 
 /** Reads the rows of the parts of merge requests. */
 export const partReads = Effect.map(Database, ({ all, sql }) => {
@@ -105,22 +132,22 @@ export const partReads = Effect.map(Database, ({ all, sql }) => {
         all(sql<{ id: string }>`select id from request_checks where merge_request_id = ${id} limit 1`),
         (rows) => rows.length > 0
       ),
-    checksOf: (id: MergeRequestId, headSha: string) =>
-      Effect.map(
-        all(
-          sql<CheckRow>`select * from request_checks where merge_request_id = ${id} and head_sha = ${headSha} order by id`
-        ),
-        (rows) => rows.map(toCheck)
-      ),
     seenChecksOf: (id: MergeRequestId, headSha: string) =>
       Effect.map(
         all(
           sql<CheckRow>`select * from request_checks where merge_request_id = ${id} and head_sha = ${headSha} order by id`
         ),
-        (rows): ReadonlyArray<SeenCheck> => rows.map((row) => ({ ...toCheck(row), key: row.key, run: row.run }))
+        (rows): ReadonlyArray<SeenCheck> =>
+          rows.map((row) => ({ ...toCheck(row), key: row.key, run: row.run, identity: identityIn(row) }))
       ),
     reviewsOf: (id: MergeRequestId) =>
       Effect.map(every<ReviewRow>("request_reviews", id), (rows) => rows.map(toReview)),
+    judgedReviewsOf: (id: MergeRequestId) =>
+      Effect.map(
+        every<ReviewRow>("request_reviews", id),
+        (rows): ReadonlyArray<JudgedReview> =>
+          rows.map((row) => ({ ...toReview(row), official: row.official === null ? null : row.official === 1 }))
+      ),
     threadsOf: (id: MergeRequestId) => Effect.map(every<ThreadRow>("request_threads", id), (rows) => rows.map(toThread))
   }
 })
@@ -163,15 +190,16 @@ export const checkWrites = Effect.map(Effect.all([Database, replacing]), ([{ all
     ) {
       const before = yield* checkRows(id, headSha)
       const onBase = onBaseBy(base, before)
-      const rows = remote.map(({ endedAt, key, name, optional, run, startedAt, state, url }) => ({
+      const rows = remote.map(({ endedAt, identity, key, name, optional, run, startedAt, state, url }) => ({
         merge_request_id: id,
         head_sha: headSha,
         key,
         run,
         name,
+        identity: JSON.stringify(identity),
         state,
         optional: optional ? 1 : 0,
-        on_base: onBase({ key, state }),
+        on_base: onBase({ identity: JSON.stringify(identity), key, state }),
         url,
         started_at: startedAt,
         ended_at: endedAt
@@ -206,12 +234,13 @@ export const partWrites = Effect.map(
       ) {
         const before = yield* all(sql<ReviewRow>`select * from request_reviews where merge_request_id = ${id}`)
         const known = new Map(before.map((row) => [row.forge_id, row]))
-        const rows = remote.map(({ at, author, body, forgeId, headSha, state, url }) => {
+        const rows = remote.map(({ at, author, body, forgeId, headSha, official, state, url }) => {
           const old = known.get(forgeId)
           return {
             merge_request_id: id,
             forge_id: forgeId,
             author: JSON.stringify(authorOf(author, self)),
+            official: official === null ? null : official ? 1 : 0,
             state,
             head_sha: headSha ?? (old !== undefined && old.submitted_at === at ? old.head_sha : steadyHead),
             body,
@@ -269,14 +298,24 @@ export const partWrites = Effect.map(
  */
 const onBaseBy = (base: ForgeView["baseChecks"], before: ReadonlyArray<CheckRow>) => {
   const known = new Map(before.map(({ key, on_base }) => [key, on_base]))
-  const states = new Map(base?.state === "read" ? base.value.map(({ key, state }) => [key, state]) : [])
+  const there = base?.state === "read" ? base.value : []
   const isKept = base?.state === "unchanged" || (base?.state === "unread" && base.kind === "unavailable")
-  return ({ key, state }: Pick<CheckRow, "key" | "state">): number | null => {
-    if (state !== "failing") return null
-    if (isKept) return known.get(key) ?? null
-    const there = states.get(key)
-    return there === "failing" ? 1 : there === "passing" ? 0 : null
+  return (row: Pick<CheckRow, "identity" | "key" | "state">): number | null => {
+    if (row.state !== "failing") return null
+    if (isKept) return known.get(row.key) ?? null
+    const identity = identityIn(row)
+    return identity === null ? null : failedAt(there, identity)
   }
+}
+
+/** The end of a check at another commit. Its runs for other events count if none was for the same one, and if they agree. */
+const failedAt = (there: ReadonlyArray<RemoteCheck>, { source, trigger }: CheckIdentity): 0 | 1 | null => {
+  const same = there.filter(({ identity }) => identity.source === source)
+  const alike = same.filter(({ identity }) => identity.trigger === trigger)
+  const states = new Set((alike.length > 0 ? alike : same).map(({ state }) => state))
+  const [state] = states
+  if (states.size !== 1) return null
+  return state === "failing" ? 1 : state === "passing" ? 0 : null
 }
 
 /** The words of others in threads, and which of the threads are resolved. */

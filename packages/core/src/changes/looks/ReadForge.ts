@@ -1,10 +1,10 @@
+import { now } from "@reins/base/domain/Timestamp"
+import { ForgeError } from "@reins/machine/forge/Forge"
+import { Forges } from "@reins/machine/forge/Forges"
+import type { ViewMemory } from "@reins/machine/forge/ForgeView"
 import { Effect } from "effect"
 import { ConnectionStore } from "../../connections/ConnectionStore.js"
 import { TokenMint } from "../../connections/TokenMint.js"
-import { now } from "../../domain/Timestamp.js"
-import { ForgeError } from "../../forge/Forge.js"
-import { Forges } from "../../forge/Forges.js"
-import type { ViewMemory } from "../../forge/ForgeView.js"
 import { SessionStore } from "../../sessions/SessionStore.js"
 import { Journal } from "../../store/Journal.js"
 import { DeliveryStore } from "../DeliveryStore.js"
@@ -12,7 +12,7 @@ import type { MergeRequest } from "../MergeRequest.js"
 import { makeReadLogs } from "./CheckLogs.js"
 import { LookSequel } from "./LookSequel.js"
 import type { WatchMemory } from "./WatchMemory.js"
-import { makeAskWriters } from "./Writers.js"
+import { makeAskWriters, rightsIn } from "./Writers.js"
 
 /** Gives the function that reads a merge request of the forge, with all that decisions about it need. It writes only that a token is not taken. */
 export const makeReadForge = Effect.gen(function* () {
@@ -52,10 +52,10 @@ export const makeReadForge = Effect.gen(function* () {
       return yield* headless
     const self = kept.self === undefined ? ((yield* forges.loginOf(tokened)) ?? null) : kept.self
     const logs = yield* readLogs(request, view.memory.head ?? request.head_sha ?? "", view, forge)
-    const writers = yield* askWriters(request, view, forge, kept.writers ?? {})
-    const sequel = yield* follow.prepare(forge, request, view)
+    const { isAsking, writers } = yield* askWriters(request, view, forge, { ...kept, self })
+    const sequel = yield* follow.prepare(forge, request, view, writers)
     const seen = { ...memory, credential: connection.credentialId, self, writers, view: view.memory }
-    return { view, logs, sequel, memory: seen, at, before: request }
+    return { view, logs, isAsking, rights: rightsIn(writers), sequel, memory: seen, at, before: request }
   })
 })
 

@@ -1,9 +1,9 @@
+import type { MergeRequestId } from "@reins/base/domain/Ids"
+import { fromMillis, type Timestamp, toMillis } from "@reins/base/domain/Timestamp"
+import type { ForgeLimit } from "@reins/machine/forge/ForgeCalls"
+import type { ForgeView, ViewPart } from "@reins/machine/forge/ForgeView"
 import { Clock, Effect } from "effect"
 import { systemActor } from "../../access/Access.js"
-import type { MergeRequestId } from "../../domain/Ids.js"
-import { fromMillis, type Timestamp, toMillis } from "../../domain/Timestamp.js"
-import type { ForgeLimit } from "../../forge/ForgeCalls.js"
-import type { ForgeView, ViewPart } from "../../forge/ForgeView.js"
 import type { Commit } from "../../store/Commit.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { MergeRequestStore } from "../MergeRequestStore.js"
@@ -11,10 +11,11 @@ import type { MergeRequestEventType } from "../MergeRequestWrites.js"
 import { differs, isNewer, isOvertaken } from "../Reading.js"
 import { nextLookMs } from "./Cadence.js"
 import { checkLogs, type ReadLog } from "./CheckLogs.js"
+import { leftOutOf } from "./LeftOut.js"
 import type { SequelEnd } from "./LookSequel.js"
 import { checkWrites, partReads, partWrites } from "./PartRows.js"
 import { RequestListeners, type RequestSight } from "./RequestListeners.js"
-import { standingOf, type Unread } from "./Summing.js"
+import { type Sighting, standingOf, type Unread } from "./Summing.js"
 import type { WatchMemory } from "./WatchMemory.js"
 import { type Watch, WatchStore } from "./WatchStore.js"
 
@@ -29,6 +30,10 @@ export interface ReadRequest {
   readonly memory: WatchMemory
   /** The logs of failed checks of the head that were not kept before. */
   readonly logs: ReadonlyArray<ReadLog>
+  /** The rights of those who have reviewed or written. */
+  readonly rights: Sighting["rights"]
+  /** True when there are more people to ask about than one look asks for. */
+  readonly isAsking: boolean
   /** The decisions that follow, in the commit of the look. */
   readonly sequel: Effect.Effect<SequelEnd, never, Commit>
 }
@@ -49,7 +54,7 @@ export const makeRecord = Effect.gen(function* () {
   const listeners = yield* RequestListeners
   const logs = yield* checkLogs
   const writeParts = yield* makeWriteParts
-  const { isDelivered, reviewsOf, seenChecksOf, threadsOf } = yield* partReads
+  const { isDelivered, judgedReviewsOf, seenChecksOf, threadsOf } = yield* partReads
 
   return (watch: Watch, id: MergeRequestId, read: ReadRequest) =>
     watches.finish(
@@ -61,8 +66,8 @@ export const makeRecord = Effect.gen(function* () {
         if (before?.state !== "open" || isOutdated(read, before)) return { value: false, looked: untouched }
         const { request } = read.view
         if (request.state === "read" && differs(before, request.value))
-          yield* store.observed(id, { at: read.at, remote: request.value }, actor)
-        else if (!isNewer(before, read.at)) yield* store.sighted(id, read.at)
+          yield* store.keepReading(id, { at: read.at, remote: request.value }, actor)
+        else if (!isNewer(before, read.at)) yield* store.keepTime(id, read.at)
         if (request.state === "read" && request.value.state !== "open") return { value: false, looked: untouched }
 
         const head = request.state === "read" ? request.value.headSha : (before.head_sha ?? "")
@@ -71,7 +76,7 @@ export const makeRecord = Effect.gen(function* () {
         yield* logs.keep(id, head, read.logs, fromMillis(nowMs))
         const parts = {
           checks: yield* seenChecksOf(id, head),
-          reviews: yield* reviewsOf(id),
+          reviews: yield* judgedReviewsOf(id),
           threads: yield* threadsOf(id)
         }
         const standing = standingOf({
@@ -80,8 +85,10 @@ export const makeRecord = Effect.gen(function* () {
           isOurs: yield* isDelivered(before.session_id, before.head_branch, head),
           conflicts: memory.conflicts ?? "unknown",
           ...parts,
-          isComplete: memory.isComplete ?? true,
-          unread: { ...partsLeft(memory), ...unreadOf(read.view) },
+          rights: read.rights,
+          left: memory.left ?? {},
+          obstacle: memory.obstacle,
+          unread: unreadOf(read.view),
           isLate: nowMs - (memory.headSince ?? nowMs) >= reportMs
         })
         const told = new Set(types)
@@ -90,7 +97,7 @@ export const makeRecord = Effect.gen(function* () {
         if (standing.conflicts === "conflicts" && before.standing?.conflicts !== "conflicts")
           told.add("merge_request.conflicted")
         const isOther = hasChanged || JSON.stringify(standing) !== JSON.stringify(before.standing)
-        if (isOther) yield* store.looked(id, standing, [...told], actor)
+        if (isOther) yield* store.keepStanding(id, standing, [...told], actor)
         const unread = unreadIn(read.view)
         const seen = { ...parts, ...sightIn(memory, nowMs), unread, request: (yield* store.find(id)) ?? before }
         const wishMs = yield* listeners.looked(seen)
@@ -102,6 +109,7 @@ export const makeRecord = Effect.gen(function* () {
             standing.checks.state === "pending" ||
             standing.conflicts === "unknown" ||
             memory.suspected === head ||
+            memory.obstacle !== undefined ||
             memory.baseUnreadSince !== undefined ||
             unread.size > 0,
           untilLateMs: standing.checks.state === "none" ? reportMs - (nowMs - (memory.headSince ?? nowMs)) : undefined,
@@ -114,7 +122,7 @@ export const makeRecord = Effect.gen(function* () {
             memory: JSON.stringify({ ...memory, seenAt: seen.request.observed_at }),
             moved_at: isOther ? fromMillis(nowMs) : watch.moved_at,
             failures: 0,
-            nextMs: Math.max(rest, Math.min(nextMs, dueMs, wishMs ?? nextMs))
+            nextMs: Math.max(rest, Math.min(nextMs, dueMs, wishMs ?? nextMs, read.isAsking ? againMs : nextMs))
           }
         }
       })
@@ -158,7 +166,7 @@ const unreadIn = (view: ForgeView): RequestSight["unread"] =>
 
 const sightIn = ({ baseUnreadSince, headSince, isFork, writers = {} }: WatchMemory, nowMs: number) => ({
   baseUnreadSinceMs: baseUnreadSince ?? null,
-  writers: Object.fromEntries(Object.entries(writers).map(([login, { may }]) => [login, may])),
+  writers: Object.fromEntries(Object.entries(writers).map(([login, { may }]) => [login, may === true])),
   isFork: isFork ?? false,
   headAgeMs: nowMs - (headSince ?? nowMs),
   nowMs
@@ -167,7 +175,8 @@ const sightIn = ({ baseUnreadSince, headSince, isFork, writers = {} }: WatchMemo
 /** A conflict that the forge only suspects is one when the next look at the same head finds it again. */
 const remembered = ({ memory, view }: ReadRequest, head: string, nowMs: number): WatchMemory => {
   const isSame = memory.head === head
-  const { baseUnreadSince, refused: _shown, suspected: before, ...rest } = memory
+  const { baseUnreadSince, obstacle: known, refused: _shown, suspected: before, ...rest } = memory
+  const obstacle = view.request.state === "read" ? view.request.value.obstacle : known
   const isSuspected =
     view.request.state === "read" ? view.request.value.conflicts === "suspected" : before !== undefined
   const said = view.request.state === "read" ? view.request.value.conflicts : memory.conflicts
@@ -178,24 +187,12 @@ const remembered = ({ memory, view }: ReadRequest, head: string, nowMs: number):
     headSince: isSame ? (memory.headSince ?? nowMs) : nowMs,
     conflicts: conflicts ?? "unknown",
     isFork: view.request.state === "read" ? (view.request.value.isFork ?? false) : (memory.isFork ?? false),
-    isComplete: view.checks.state === "read" ? view.checks.complete : isSame ? (memory.isComplete ?? true) : true,
-    partial: [...leftOf("reviews", view.reviews, memory), ...leftOf("threads", view.threads, memory)],
+    left: leftOutOf(view, isSame ? (memory.left ?? {}) : {}),
+    ...(obstacle !== undefined && { obstacle }),
     ...(isSuspected && { suspected: head }),
     ...(view.baseChecks?.state === "unread" && { baseUnreadSince: baseUnreadSince ?? nowMs })
   }
 }
-
-const leftOf = <Name extends "reviews" | "threads">(
-  name: Name,
-  part: ViewPart<unknown>,
-  { partial = [] }: WatchMemory
-): ReadonlyArray<Name> => ((part.state === "read" ? !part.complete : partial.includes(name)) ? [name] : [])
-
-/** A part of which the forge has more than was read may hold a word against the merge. */
-const partsLeft = ({ partial = [] }: WatchMemory) =>
-  Object.fromEntries(
-    partial.map((name) => [name, { kind: "rejected" as const, message: "The forge has more than are read." }])
-  )
 
 const unreadOf = ({ baseChecks, checks, reviews, threads }: ForgeView) => ({
   ...why("checks", checks),

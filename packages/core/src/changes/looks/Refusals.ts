@@ -1,6 +1,6 @@
+import { type Timestamp, toMillis } from "@reins/base/domain/Timestamp"
+import type { ForgeError } from "@reins/machine/forge/Forge"
 import { Effect } from "effect"
-import { type Timestamp, toMillis } from "../../domain/Timestamp.js"
-import type { ForgeError } from "../../forge/Forge.js"
 import { Database } from "../../store/Database.js"
 import type { LastingRefusal } from "./RequestListeners.js"
 

@@ -1,6 +1,6 @@
+import { type Hearers, makeHearers } from "@reins/base/base/Hearers"
+import type { Principal } from "@reins/base/domain/Principal"
 import { Context, Effect, Layer } from "effect"
-import { type Hearers, makeHearers } from "../../base/Hearers.js"
-import type { Principal } from "../../domain/Principal.js"
 import type { CareInput } from "../../projects/CarePolicy.js"
 import type { Commit } from "../../store/Commit.js"
 import type { MergeRequest } from "../MergeRequest.js"

@@ -1,5 +1,5 @@
+import { field } from "@reins/base/domain/Field"
 import { Schema } from "effect"
-import { field } from "../../domain/Field.js"
 
 export const WaitingKind = Schema.Literal(
   "forge_unreadable",
@@ -14,15 +14,25 @@ export const WaitingKind = Schema.Literal(
   "checks_incomplete",
   "no_check_reports",
   "reviews_unreadable",
+  "reviews_incomplete",
   "changes_requested",
   "threads_unreadable",
-  "open_threads"
-).annotations({ identifier: "WaitingKind", description: "The kind of a thing that a merge request waits for." })
+  "threads_incomplete",
+  "open_threads",
+  "forge_blocks"
+).annotations({
+  identifier: "WaitingKind",
+  description:
+    "The kind of a thing that a merge request waits for. `forge_blocks`: the forge says that it would not merge, and `names` has its word."
+})
 export type WaitingKind = typeof WaitingKind.Type
 
 export const WaitingFor = Schema.Struct({
   kind: field(WaitingKind, "What it is."),
-  names: field(Schema.Array(Schema.String), "The names of the checks that it is about, at most 20; else empty."),
+  names: field(
+    Schema.Array(Schema.String),
+    "The names of the checks that it is about, at most 20, or the word of the forge; else empty."
+  ),
   message: field(Schema.String, "A sentence for people.")
 }).annotations({ identifier: "WaitingFor", description: "One thing that a merge request waits for." })
 export type WaitingFor = typeof WaitingFor.Type
@@ -38,7 +48,10 @@ export const CheckSum = Schema.Struct({
   passing: field(CheckCount, "The number of checks that have passed."),
   pending: field(CheckCount, "The number of checks that have not ended, or that wait for a person."),
   failing: field(CheckCount, "The number of checks that have failed or were cancelled, without those that may fail."),
-  complete: field(Schema.Boolean, "False when the forge has more than the 300 checks that are read.")
+  complete: field(
+    Schema.Boolean,
+    "False when the forge has more than the 300 checks that are read, or one that cannot be read."
+  )
 }).annotations({ identifier: "CheckSum", description: "The checks of the head as numbers." })
 
 const sums = {
@@ -46,16 +59,28 @@ const sums = {
   checks: field(CheckSum, "How the checks of the head stand, as numbers."),
   reviews: field(
     Schema.Struct({
-      state: field(Schema.Literal("read", "unreadable"), "`unreadable`: the forge does not show them."),
+      state: field(
+        Schema.Literal("read", "unreadable"),
+        "`unreadable`: the forge does not show them, or one cannot be read."
+      ),
       approvals: field(CheckCount, "The number of people whose newest review approves this head."),
-      changes_requested: field(CheckCount, "The number of people whose newest review asks for changes.")
+      changes_requested: field(
+        CheckCount,
+        "The number of people whose newest review asks for changes. One of them who may not write to the repository holds nothing up."
+      )
     }),
     "How people judge it, by the newest review of each."
   ),
   threads: field(
     Schema.Struct({
-      state: field(Schema.Literal("read", "unreadable"), "`unreadable`: the forge does not show them."),
-      open: field(CheckCount, "The number of threads about lines that are not resolved.")
+      state: field(
+        Schema.Literal("read", "unreadable"),
+        "`unreadable`: the forge does not show them, or one cannot be read."
+      ),
+      open: field(
+        CheckCount,
+        "The number of threads about lines or files that are not resolved. One of people who may not write holds nothing up."
+      )
     }),
     "The conversations about lines of it."
   ),

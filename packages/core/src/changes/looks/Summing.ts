@@ -1,5 +1,16 @@
-import type { ForgeErrorKind } from "../../forge/ForgeCalls.js"
-import type { RequestCheck, RequestReview, RequestThread } from "./RequestParts.js"
+import type { ForgeErrorKind } from "@reins/machine/forge/ForgeCalls"
+import type { RemoteObstacle } from "@reins/machine/forge/ForgeView"
+import type { JudgedCheck } from "./CheckLogs.js"
+import type { LeftParts } from "./LeftOut.js"
+import {
+  askingForChanges,
+  deciding,
+  inOpenThreads,
+  type JudgedReview,
+  type Rights,
+  unknownRight
+} from "./Objections.js"
+import type { RequestCheck, RequestThread } from "./RequestParts.js"
 import type { RequestStanding, WaitingFor } from "./RequestStanding.js"
 
 /** Why a part was not read at the last look. */
@@ -15,10 +26,15 @@ export interface Sighting {
   readonly isOurs: boolean
   readonly conflicts: RequestStanding["conflicts"]
   /** The checks of the head. */
-  readonly checks: ReadonlyArray<RequestCheck>
-  readonly reviews: ReadonlyArray<RequestReview>
+  readonly checks: ReadonlyArray<JudgedCheck>
+  readonly reviews: ReadonlyArray<JudgedReview>
   readonly threads: ReadonlyArray<RequestThread>
-  readonly isComplete: boolean
+  /** The word of the forge against the merge; absent for none. */
+  readonly obstacle?: RemoteObstacle | undefined
+  /** The rights of those who have reviewed or written in open threads. */
+  readonly rights: Rights
+  /** A sentence for each part of which not everything could be read. */
+  readonly left: LeftParts
   readonly unread: { readonly [Part in "checks" | "baseChecks" | "reviews" | "threads"]?: Unread }
   /** True when the head has been there for so long that a check would have reported. */
   readonly isLate: boolean
@@ -29,7 +45,8 @@ export const standingOf = (given: Sighting): RequestStanding => {
   const checks = checkSum(given)
   const reviews = reviewSum(given)
   const open = given.threads.filter(({ path, resolved }) => path !== null && resolved === false).length
-  const threads = { state: given.unread.threads === undefined ? "read" : "unreadable", open } as const
+  const isRead = given.unread.threads === undefined && given.left.threads === undefined
+  const threads = { state: isRead ? "read" : "unreadable", open } as const
   const sums = { head_is_ours: given.isOurs, checks, reviews, threads, conflicts: given.conflicts }
   return { ...sums, waiting_for: waitingFor(given, sums) }
 }
@@ -38,7 +55,8 @@ const isFailing = ({ optional, state }: RequestCheck) => !optional && (state ===
 const isPending = ({ optional, state }: RequestCheck) =>
   !optional && (state === "pending" || state === "action_required")
 
-const checkSum = ({ checks, headSha, isComplete, unread }: Sighting): RequestStanding["checks"] => {
+const checkSum = ({ checks, headSha, left, unread }: Sighting): RequestStanding["checks"] => {
+  const isComplete = left.checks === undefined
   const passing = checks.filter(({ state }) => state === "passing").length
   const pending = checks.filter(isPending).length
   const failing = checks.filter(isFailing).length
@@ -51,18 +69,10 @@ const checkSum = ({ checks, headSha, isComplete, unread }: Sighting): RequestSta
   return { ...sum, state: passing > 0 ? "passing" : "none" }
 }
 
-/** The newest review of each person that is more than a comment. */
-export const deciding = (reviews: ReadonlyArray<RequestReview>): ReadonlyArray<RequestReview> => {
-  const newest = new Map<string, RequestReview>()
-  const inOrder = [...reviews].sort((one, other) => ((one.submitted_at ?? "") < (other.submitted_at ?? "") ? -1 : 1))
-  for (const review of inOrder) if (review.state !== "commented") newest.set(review.author.login, review)
-  return [...newest.values()]
-}
-
-const reviewSum = ({ headSha, reviews, unread }: Sighting): RequestStanding["reviews"] => {
+const reviewSum = ({ headSha, left, reviews, unread }: Sighting): RequestStanding["reviews"] => {
   const last = deciding(reviews)
   return {
-    state: unread.reviews === undefined ? "read" : "unreadable",
+    state: unread.reviews === undefined && left.reviews === undefined ? "read" : "unreadable",
     approvals: last.filter(({ head_sha, state }) => state === "approved" && head_sha === headSha).length,
     changes_requested: last.filter(({ state }) => state === "changes_requested").length
   }
@@ -80,10 +90,32 @@ const waitingFor = (given: Sighting, sums: Sums): ReadonlyArray<WaitingFor> => [
     : []),
   ...waitingForChecks(given, sums),
   ...unreadable("reviews_unreadable", "reviews", given.unread.reviews),
-  ...(sums.reviews.changes_requested > 0 ? [waiting("changes_requested", "A reviewer asks for changes.")] : []),
+  ...incomplete("reviews_incomplete", given.left.reviews),
+  ...objectionsTo(given).map(({ kind, message }) => waiting(kind, message)),
   ...unreadable("threads_unreadable", "comments", given.unread.threads),
-  ...(sums.threads.open > 0 ? [waiting("open_threads", "A thread about a line is not resolved.")] : [])
+  ...incomplete("threads_incomplete", given.left.threads),
+  ...(given.obstacle === undefined ? [] : [waiting("forge_blocks", given.obstacle.say, [given.obstacle.word])])
 ]
+
+/** Objections of people to the merge. A person who may not write to the repository holds nothing up. */
+export const objectionsTo = ({ reviews, rights, threads }: Pick<Sighting, "reviews" | "rights" | "threads">) => {
+  const asking = askingForChanges(reviews, rights)
+  const open = inOpenThreads(threads, rights)
+  return [
+    ...(asking.holding.length > 0
+      ? [{ kind: "changes_requested" as const, message: "A reviewer asks for changes." }]
+      : []),
+    ...(asking.unknown.length > 0
+      ? [{ kind: "changes_requested" as const, message: unknownRight(asking, "the request for changes") }]
+      : []),
+    ...(open.holding.length > 0
+      ? [{ kind: "open_threads" as const, message: "A thread about a line is not resolved." }]
+      : []),
+    ...(open.unknown.length > 0
+      ? [{ kind: "open_threads" as const, message: unknownRight(open, "the open thread") }]
+      : [])
+  ]
+}
 
 const waitingForChecks = (given: Sighting, { checks }: Sums): ReadonlyArray<WaitingFor> => {
   const named = (isWanted: (check: RequestCheck) => boolean) => given.checks.filter(isWanted).map(({ name }) => name)
@@ -101,12 +133,13 @@ const waitingForChecks = (given: Sighting, { checks }: Sums): ReadonlyArray<Wait
         ]
       : []),
     ...(checks.failing > 0
-      ? unreadable("base_checks_unreadable", "checks of the base branch", given.unread.baseChecks)
+      ? [
+          ...unreadable("base_checks_unreadable", "checks of the base branch", given.unread.baseChecks),
+          ...incomplete("base_checks_unreadable", given.left.baseChecks)
+        ]
       : []),
     ...(checks.pending > 0 ? [waiting("checks_pending", "A check has not ended.", named(isPending))] : []),
-    ...(given.isComplete
-      ? []
-      : [waiting("checks_incomplete", "The forge has more checks than are read, so not all are known.")]),
+    ...incomplete("checks_incomplete", given.left.checks),
     ...(checks.state === "none" && given.isLate
       ? [
           waiting(
@@ -120,6 +153,9 @@ const waitingForChecks = (given: Sighting, { checks }: Sums): ReadonlyArray<Wait
 
 const unreadable = (kind: WaitingFor["kind"], what: string, unread: Unread | undefined): ReadonlyArray<WaitingFor> =>
   unread === undefined ? [] : [waiting(kind, `The ${what} cannot be read. ${unread.message}`)]
+
+const incomplete = (kind: WaitingFor["kind"], left: string | undefined): ReadonlyArray<WaitingFor> =>
+  left === undefined ? [] : [waiting(kind, left)]
 
 export const waiting = (kind: WaitingFor["kind"], message: string, names: ReadonlyArray<string> = []): WaitingFor => ({
   kind,

@@ -1,4 +1,5 @@
-import type { ViewMemory } from "../../forge/ForgeView.js"
+import type { RemoteObstacle, ViewMemory } from "@reins/machine/forge/ForgeView"
+import type { LeftParts } from "./LeftOut.js"
 import type { RefusedLooks } from "./Refusals.js"
 import type { RequestStanding } from "./RequestStanding.js"
 import type { AskedWriters } from "./Writers.js"
@@ -12,19 +13,19 @@ export interface WatchMemory {
   /** `observed_at` as the look left it. Another time means that somebody else has read the forge since. */
   readonly seenAt?: string | null
   readonly conflicts?: RequestStanding["conflicts"]
+  /** The word of the forge against the merge. */
+  readonly obstacle?: RemoteObstacle
   /** The head at which the forge could not merge, while it may have been computing. */
   readonly suspected?: string
   /** The time at which the head was first seen. */
   readonly headSince?: number
   readonly head?: string
-  /** False when the forge has more checks than were read. */
-  readonly isComplete?: boolean
   readonly isFork?: boolean
   /** The time of the first of the looks in a row that could not read the checks of the base branch. */
   readonly baseUnreadSince?: number
   /** The looks in a row at which the forge did not show it. */
   readonly refused?: RefusedLooks
   readonly writers?: AskedWriters
-  /** The parts of which the forge has more than was read. */
-  readonly partial?: ReadonlyArray<"reviews" | "threads">
+  /** What the looks at this head have left out. */
+  readonly left?: LeftParts
 }

@@ -1,7 +1,7 @@
+import { Boot } from "@reins/base/base/Boot"
+import type { ConnectionId, MergeRequestId } from "@reins/base/domain/Ids"
+import { now, type Timestamp, toMillis } from "@reins/base/domain/Timestamp"
 import { Context, Data, Effect, Layer } from "effect"
-import { Boot } from "../../base/Boot.js"
-import type { ConnectionId, MergeRequestId } from "../../domain/Ids.js"
-import { now, type Timestamp, toMillis } from "../../domain/Timestamp.js"
 import { looksTopic } from "../../store/Bell.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
@@ -45,6 +45,8 @@ export class WatchStore extends Context.Tag("@reins/core/changes/looks/WatchStor
     readonly claim: (limit: number) => Effect.Effect<ReadonlyArray<Watch>>
     /** The milliseconds until the next watch is due; undefined when there is none. */
     readonly dueIn: Effect.Effect<number | undefined>
+    /** Rings for a caller, and gives the time: a look that did not begin before it is the one that was asked for. */
+    readonly ask: (id: MergeRequestId) => Effect.Effect<Timestamp, never, Commit>
     /** Commits a command and the end of a look while this process holds the watch. A ring since its claim makes the next one due at once. */
     readonly finish: <A, E>(
       watch: Watch,
@@ -72,6 +74,16 @@ export class WatchStore extends Context.Tag("@reins/core/changes/looks/WatchStor
         sql.or([sql`holder is null`, sql`held_until < ${at}`, sql`(1 = ${alone ? 1 : 0} and holder <> ${bootId})`])
       )
 
+      const ring = Effect.fnUntraced(function* (id: MergeRequestId, isHeard: boolean) {
+        const at = yield* clock.at(0)
+        const heard = isHeard ? sql`, heard_at = ${at}` : sql``
+        const rung = yield* first(sql<{ rung: number }>`update watches
+          set rung = rung + 1, look_at = case when paused_until > ${at} then paused_until else ${at} end${heard}
+          where merge_request_id = ${id} returning rung`)
+        if (rung !== undefined) yield* journal.ringAfterCommit(looksTopic)
+        return rung !== undefined
+      })
+
       return WatchStore.of({
         begin: Effect.fnUntraced(function* (id, connectionId) {
           yield* run(sql`insert into watches (merge_request_id, connection_id, look_at, rung, failures, moved_at, memory)
@@ -79,15 +91,8 @@ export class WatchStore extends Context.Tag("@reins/core/changes/looks/WatchStor
           yield* journal.ringAfterCommit(looksTopic)
         }),
         end: (id) => run(sql`delete from watches where merge_request_id = ${id}`),
-        ring: Effect.fnUntraced(function* (id, isHeard) {
-          const at = yield* clock.at(0)
-          const heard = isHeard ? sql`, heard_at = ${at}` : sql``
-          const rung = yield* first(sql<{ rung: number }>`update watches
-            set rung = rung + 1, look_at = case when paused_until > ${at} then paused_until else ${at} end${heard}
-            where merge_request_id = ${id} returning rung`)
-          if (rung !== undefined) yield* journal.ringAfterCommit(looksTopic)
-          return rung !== undefined
-        }),
+        ring,
+        ask: (id) => Effect.zipRight(ring(id, false), now),
         claim: Effect.fnUntraced(function* (limit) {
           return yield* all(sql<Watch>`update watches set holder = ${bootId}, held_until = ${yield* clock.at(holdMs)}
             where merge_request_id in (select merge_request_id from watches

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
+import { Vault } from "@reins/base/secrets/Vault"
 import { Effect, Redacted } from "effect"
-import { Vault } from "../../secrets/Vault.js"
 import { Bell, credentialTopic } from "../../store/Bell.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"

@@ -1,5 +1,5 @@
+import type { Outbound } from "@reins/machine/outbound/Outbound"
 import { Data, type Effect, type Redacted } from "effect"
-import type { Outbound } from "../../outbound/Outbound.js"
 import type { ConnectionValidationReason } from "../ConnectionValidation.js"
 import type { OpenConnection } from "../OpenConnection.js"
 import { inconclusive, type Verdict } from "../Verdict.js"

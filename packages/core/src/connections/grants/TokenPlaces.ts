@@ -1,6 +1,8 @@
+import { readJson } from "@reins/base/base/ForeignJson"
+import { adorns, foreignName } from "@reins/base/base/ForeignText"
+import { hostOf, isLoopback } from "@reins/machine/outbound/Address"
+import type { Outbound, OutboundAnswer, OutboundError, OutboundLimits } from "@reins/machine/outbound/Outbound"
 import { Effect, Option, Redacted, Schema } from "effect"
-import { hostOf, isLoopback } from "../../outbound/Address.js"
-import type { Outbound, OutboundAnswer, OutboundError, OutboundLimits } from "../../outbound/Outbound.js"
 import type { OpenConnection } from "../OpenConnection.js"
 import { boundIssuer, GrantRefused, type TokenPlace } from "./Grant.js"
 import { isUrlOf, trimmed } from "./ServerUrl.js"
@@ -10,15 +12,19 @@ import { isUrlOf, trimmed } from "./ServerUrl.js"
 /** No honest document or answer is longer. */
 export const grantLimits: OutboundLimits = { maxBytes: 256 * 1024, timeoutMs: 8000 }
 
-const Resource = Schema.Struct({
-  resource: Schema.String,
-  authorization_servers: Schema.optional(Schema.Array(Schema.String))
+/** Texts, of which those that are none are left out. */
+const Texts = Schema.transform(Schema.Array(Schema.Unknown), Schema.Array(Schema.String), {
+  strict: true,
+  decode: (list) => list.filter((each) => typeof each === "string"),
+  encode: (list) => list
 })
+
+const Resource = Schema.Struct({ resource: Schema.String, authorization_servers: adorns(Texts) })
 
 const Issuer = Schema.Struct({
   issuer: Schema.String,
-  token_endpoint: Schema.optional(Schema.String),
-  token_endpoint_auth_methods_supported: Schema.optional(Schema.Array(Schema.String))
+  token_endpoint: adorns(Schema.String),
+  token_endpoint_auth_methods_supported: adorns(Texts)
 })
 
 /** The failure of a request that got no answer. */
@@ -30,9 +36,12 @@ export const unasked = ({ kind, message }: OutboundError): GrantRefused =>
 
 const unexpected = (message: string) => new GrantRefused({ reason: "unexpected_answer", message })
 
+const longestUrl = 4096
+
 /** An address that secrets may be sent to: https, or this machine where the operator allows it. */
 export const safeUrl = (text: string): URL | undefined => {
-  if (!URL.canParse(text)) return undefined
+  // Its server has told no address with characters that nobody sees.
+  if (text.length > longestUrl || foreignName(text, longestUrl) !== text || !URL.canParse(text)) return undefined
   const url = new URL(text)
   const isSafe = url.protocol === "https:" || (url.protocol === "http:" && isLoopback(hostOf(url)))
   return isSafe && url.username === "" && url.password === "" ? url : undefined
@@ -50,11 +59,11 @@ export const findPlace = Effect.fnUntraced(function* (
     return { endpoint, resource: server_url, methods: undefined, issuer: undefined }
   }
   const get = (url: URL) => Effect.map(Effect.mapError(fetchDocument(outbound, url), unasked), okBody)
-  const { authorization_servers = [], resource } = yield* findResource(new URL(server_url), get, outbound)
+  const { authorization_servers, resource } = yield* findResource(new URL(server_url), get, outbound)
+  const servers = authorization_servers ?? []
   const bound = secrets[boundIssuer]
   const issuer = bound === undefined ? undefined : Redacted.value(bound)
-  const named =
-    issuer === undefined ? authorization_servers[0] : authorization_servers.find((one) => isSame(one, issuer))
+  const named = issuer === undefined ? servers[0] : servers.find((one) => isSame(one, issuer))
   if (named === undefined && issuer !== undefined)
     return yield* new GrantRefused({
       reason: "address_refused",
@@ -76,7 +85,7 @@ const fetchDocument = (outbound: Outbound["Type"], url: URL) =>
 const okBody = ({ body, status }: OutboundAnswer): string | undefined => (status === 200 ? body : undefined)
 
 const decoded = <A, I>(schema: Schema.Schema<A, I>, body: string): A | undefined =>
-  Option.getOrUndefined(Schema.decodeOption(Schema.parseJson(schema))(body))
+  Option.getOrUndefined(readJson(schema)(body))
 
 /** The document that a server has of itself, at its known addresses or where the server says in its refusal. */
 const findResource = Effect.fnUntraced(function* (server: URL, get: Get, outbound: Outbound["Type"]) {
@@ -126,14 +135,14 @@ const findIssuer = Effect.fnUntraced(function* (named: string, get: Get) {
       return yield* unexpected(
         `The metadata at ${base.host} is of another authorization server, so nothing is sent there.`
       )
-    if (document.token_endpoint === undefined)
+    if (document.token_endpoint === null)
       return yield* unexpected(
         `The metadata at ${base.host} names no token endpoint. Give the connection a token_endpoint.`
       )
     const endpoint = safeUrl(document.token_endpoint)
     if (endpoint === undefined) return yield* unsafe("token endpoint")
     // RFC 8414 says that this is the way where none is named.
-    const { token_endpoint_auth_methods_supported: methods = ["client_secret_basic"] } = document
+    const methods = document.token_endpoint_auth_methods_supported ?? ["client_secret_basic"]
     return { endpoint, methods, issuer: named }
   }
   return yield* unexpected(

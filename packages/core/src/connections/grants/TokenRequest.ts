@@ -1,6 +1,7 @@
+import { readJson } from "@reins/base/base/ForeignJson"
+import { scrubber } from "@reins/machine/harness/Secrets"
+import type { Outbound, OutboundAnswer } from "@reins/machine/outbound/Outbound"
 import { Effect, Option, Redacted, Schema } from "effect"
-import { scrubber } from "../../harness/Secrets.js"
-import type { Outbound, OutboundAnswer } from "../../outbound/Outbound.js"
 import type { OpenConnection } from "../OpenConnection.js"
 import { boundIssuer, type GrantAnswer, type GrantedToken, GrantRefused, type TokenPlace } from "./Grant.js"
 import { grantLimits, unasked } from "./TokenPlaces.js"
@@ -36,7 +37,15 @@ const Answer = Schema.Struct({
   token_type: Schema.optional(Schema.Unknown),
   expires_in: Schema.optional(Schema.Unknown),
   refresh_token: Schema.optional(Schema.Unknown),
-  error: Schema.optional(Schema.Unknown)
+  /** Some places write an error that says nothing beside a token. */
+  error: Schema.optionalWith(
+    Schema.transform(Schema.Unknown, Schema.Unknown, {
+      strict: true,
+      decode: (given) => (given === null || given === "" ? undefined : given),
+      encode: (given) => given
+    }),
+    { exact: true }
+  )
 })
 type Answer = typeof Answer.Type
 
@@ -116,7 +125,7 @@ const send = (
   return outbound.fetch(endpoint.href, { method: "POST", headers, body: form.toString() }, grantLimits)
 }
 
-const decodeAnswer = Schema.decodeOption(Schema.parseJson(Answer))
+const decodeAnswer = readJson(Answer)
 
 const bodyOf = ({ body }: OutboundAnswer): Answer => Option.getOrElse(decodeAnswer(body), () => ({}))
 

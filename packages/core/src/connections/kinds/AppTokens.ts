@@ -1,13 +1,15 @@
 import { createPrivateKey } from "node:crypto"
+import { readJson } from "@reins/base/base/ForeignJson"
+import { now } from "@reins/base/domain/Timestamp"
+import { type Ask, decodeAnswer, ForgeError, type Refusal, refusedWith } from "@reins/machine/forge/Forge"
+import { askForge } from "@reins/machine/forge/ForgeRequest"
+import type { OutboundAnswer } from "@reins/machine/outbound/Outbound"
 import { Clock, Effect, Redacted, Schema } from "effect"
 import githubAppJwt from "universal-github-app-jwt"
-import { now } from "../../domain/Timestamp.js"
-import { type Ask, decodeAnswer, ForgeError, type Refusal, refusedWith } from "../../forge/Forge.js"
-import { askForge } from "../../forge/ForgeRequest.js"
-import type { OutboundAnswer } from "../../outbound/Outbound.js"
 import type { OpenConnection } from "../OpenConnection.js"
+import { refusal } from "../ProbeRefusal.js"
 import type { MintedToken, MintMeans, TokenWanted } from "../TokenMaker.js"
-import { asking, passed, refusal, unexpected, type Verdict } from "../Verdict.js"
+import { asking, passed, unexpected, type Verdict } from "../Verdict.js"
 
 // Owns the language of GitHub about apps: signed statements, installations and tokens of one repository.
 
@@ -54,10 +56,13 @@ const clockOf = ({ body, headers, status }: OutboundAnswer): number | undefined 
 
 /** Asks the forge in the name of the app itself. When the clocks of both differ, it takes the time of the forge, once a call. */
 const askAsApp = Effect.fnUntraced(function* (connection: OpenConnection, { host, outbound }: MintMeans) {
+  const { refusals: load } = host.forge
+  const refusals = load && (yield* Effect.promise(load))
   return askForge({
     outbound,
     api: host.api,
     headers: host.forge.headers,
+    ...(refusals && { refusals }),
     token: yield* signed(connection, yield* Clock.currentTimeMillis),
     renew: (_refused, answer) => {
       const time = clockOf(answer)
@@ -115,8 +120,10 @@ const probe = Effect.fnUntraced(function* (connection: OpenConnection, { host, o
   const first = yield* ask(yield* signed(connection, yield* Clock.currentTimeMillis))
   const time = clockOf(first.answer)
   const seen = time === undefined ? first : yield* ask(yield* signed(connection, time))
-  const app = seen.answer.status === 200 ? Schema.decodeOption(Schema.parseJson(App))(seen.answer.body) : undefined
-  return app?._tag === "Some" ? passed(at, seen.evidence, []) : (refusal(seen, at) ?? unexpected(seen.evidence))
+  const app = seen.answer.status === 200 ? readJson(App)(seen.answer.body) : undefined
+  return app?._tag === "Some"
+    ? passed(at, seen.evidence, [])
+    : ((yield* refusal(seen, at, host.forge.refusals)) ?? unexpected(seen.evidence))
 })
 
 const installationOf = (ask: Ask, { settings }: OpenConnection, { repository }: TokenWanted) => {

@@ -1,5 +1,5 @@
+import { field } from "@reins/base/domain/Field"
 import { Schema } from "effect"
-import { field } from "../../domain/Field.js"
 import { BaseUrl, type ConnectionKind, credentialOf, optionalField, Secret } from "../ConnectionKind.js"
 import { gatewayCapabilities, gatewayProbe } from "../GatewayProbe.js"
 

@@ -1,11 +1,13 @@
+import { foreignJson } from "@reins/base/base/ForeignJson"
+import { field } from "@reins/base/domain/Field"
+import { now } from "@reins/base/domain/Timestamp"
+import type { ForgeKind } from "@reins/machine/forge/Forge"
+import { forgeHost } from "@reins/machine/forge/ForgeHost"
 import { Effect, Redacted, Schema } from "effect"
-import { field } from "../../domain/Field.js"
-import { now } from "../../domain/Timestamp.js"
-import type { ForgeKind } from "../../forge/Forge.js"
-import { forgeHost } from "../../forge/ForgeHost.js"
 import { BaseUrl, type ConnectionKind, credentialOf, optionalField, Secret } from "../ConnectionKind.js"
 import type { OpenConnection } from "../OpenConnection.js"
-import { type AskProbe, asking, passed, refusal, unexpected } from "../Verdict.js"
+import { refusal } from "../ProbeRefusal.js"
+import { type AskProbe, asking, passed, unexpected } from "../Verdict.js"
 
 /** The kind of connection for a kind of forge: a token, and the address of the forge unless it is the usual one. */
 export const forgeToken = (forge: ForgeKind): ConnectionKind => ({
@@ -36,16 +38,12 @@ const probe = Effect.fnUntraced(function* (ask: AskProbe, forge: ForgeKind, { se
     request: { headers: { accept: "application/json", "user-agent": "reins", ...forge.headers(token) } }
   })
   const found = user.answer.status === 200 ? objectIn(user.answer.body) : undefined
-  if (found === undefined) return refusal(user, at) ?? unexpected(user.evidence)
+  if (found === undefined) return (yield* refusal(user, at, forge.refusals)) ?? unexpected(user.evidence)
   const privateEmail = forge.privateEmail?.(found, host.web.hostname)
   return { ...passed(at, user.evidence, []), ...(privateEmail && { privateEmail }) }
 })
 
 const objectIn = (body: string): Readonly<Record<string, unknown>> | undefined => {
-  try {
-    const value: unknown = JSON.parse(body)
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined
-  } catch {
-    return undefined
-  }
+  const value = foreignJson(body)
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined
 }

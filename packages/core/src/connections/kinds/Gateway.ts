@@ -1,6 +1,6 @@
+import { field } from "@reins/base/domain/Field"
+import { GatewayProtocol } from "@reins/base/domain/GatewayProtocol"
 import { Schema } from "effect"
-import { field } from "../../domain/Field.js"
-import { GatewayProtocol } from "../../domain/GatewayProtocol.js"
 import { BaseUrl, type ConnectionKind, credentialOf, Secret } from "../ConnectionKind.js"
 import { gatewayCapabilities, gatewayProbe } from "../GatewayProbe.js"
 

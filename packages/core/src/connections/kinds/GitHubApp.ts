@@ -1,8 +1,8 @@
 import { createPrivateKey } from "node:crypto"
+import { field } from "@reins/base/domain/Field"
+import type { ForgeKind } from "@reins/machine/forge/Forge"
+import { forgeHost } from "@reins/machine/forge/ForgeHost"
 import { Effect, Schema } from "effect"
-import { field } from "../../domain/Field.js"
-import type { ForgeKind } from "../../forge/Forge.js"
-import { forgeHost } from "../../forge/ForgeHost.js"
 import { BaseUrl, type ConnectionKind, credentialOf, optionalField } from "../ConnectionKind.js"
 
 /** The key of an app, as a PEM text of PKCS#1 or PKCS#8. Line breaks may stand as `\n`, as in a variable of an environment. */

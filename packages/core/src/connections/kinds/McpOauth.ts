@@ -1,6 +1,6 @@
+import { field } from "@reins/base/domain/Field"
+import { now } from "@reins/base/domain/Timestamp"
 import { Effect, Schema } from "effect"
-import { field } from "../../domain/Field.js"
-import { now } from "../../domain/Timestamp.js"
 import { type ConnectionKind, credentialOf, optionalField, Secret } from "../ConnectionKind.js"
 import { refusedGrant } from "../grants/Grant.js"
 import { passed } from "../Verdict.js"

@@ -1,5 +1,5 @@
+import { field } from "@reins/base/domain/Field"
 import { Effect, Schema } from "effect"
-import { field } from "../../domain/Field.js"
 import { type ConnectionKind, credentialOf, Origin, Secret } from "../ConnectionKind.js"
 import { inconclusive } from "../Verdict.js"
 

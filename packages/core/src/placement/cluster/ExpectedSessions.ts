@@ -1,5 +1,5 @@
+import type { SessionId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
-import type { SessionId } from "../../domain/Ids.js"
 import { expectedTopic } from "../../store/Bell.js"
 import type { Database } from "../../store/Database.js"
 import type { Journal } from "../../store/Journal.js"

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
+import { Boot } from "@reins/base/base/Boot"
 import { Effect, FiberSet, type Scope } from "effect"
-import { Boot } from "../../base/Boot.js"
 import type { Bell } from "../../store/Bell.js"
 import { alone } from "../../store/CommitLock.js"
 import { Database } from "../../store/Database.js"

@@ -1,7 +1,7 @@
+import { optional } from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
+import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { optional } from "../../domain/Endpoint.js"
-import { field } from "../../domain/Field.js"
-import { Timestamp } from "../../domain/Timestamp.js"
 
 /** The most files of a skill, and the most bytes of all of them. */
 export const maxSkillFiles = 200

@@ -1,5 +1,5 @@
+import type { SkillFile } from "@reins/base/domain/Guidance"
 import { Effect } from "effect"
-import type { SkillFile } from "../../domain/Guidance.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import type { Skill, SkillPin } from "./Skill.js"

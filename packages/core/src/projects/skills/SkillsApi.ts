@@ -1,5 +1,5 @@
 import { HttpApiGroup } from "@effect/platform"
-import { extension, idPath, post, read, TakesFile, withStatus } from "../../domain/Endpoint.js"
+import { extension, idPath, post, read, TakesFile, withStatus } from "@reins/base/domain/Endpoint"
 import { Skill, SkillInput, SkillList } from "./Skill.js"
 
 export class SkillsApi extends HttpApiGroup.make("projects")

@@ -1,6 +1,6 @@
+import { optional } from "@reins/base/domain/Endpoint"
+import { field } from "@reins/base/domain/Field"
 import { Schema } from "effect"
-import { optional } from "../../domain/Endpoint.js"
-import { field } from "../../domain/Field.js"
 import { OwnTool, ToolSelection } from "../../projects/Project.js"
 import { ResultSchema } from "../results/TurnResult.js"
 

@@ -1,6 +1,6 @@
+import { fn } from "@reins/base/base/Traced"
+import type { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Context, Effect, Layer } from "effect"
-import { fn } from "../../base/Traced.js"
-import type { RequestInvalid } from "../../domain/RequestInvalid.js"
 import type { OwnTool } from "../../projects/Project.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"

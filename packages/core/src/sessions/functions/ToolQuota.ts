@@ -1,6 +1,6 @@
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Effect } from "effect"
-import { CoreConfig } from "../../base/CoreConfig.js"
-import { ReinsError } from "../../domain/ReinsError.js"
 import { OwnTool } from "../../projects/Project.js"
 import { Projects } from "../../projects/Projects.js"
 import type { SessionRow } from "../SessionRow.js"

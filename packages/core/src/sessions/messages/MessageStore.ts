@@ -1,10 +1,10 @@
+import { fn } from "@reins/base/base/Traced"
+import type { Actor, NewEvent } from "@reins/base/domain/Event"
+import type { MessageId, SessionId, TurnId } from "@reins/base/domain/Ids"
+import type { Page, PageRequest } from "@reins/base/domain/Page"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import { now, type Timestamp } from "@reins/base/domain/Timestamp"
 import { Context, Effect, Layer } from "effect"
-import { fn } from "../../base/Traced.js"
-import type { Actor, NewEvent } from "../../domain/Event.js"
-import type { MessageId, SessionId, TurnId } from "../../domain/Ids.js"
-import type { Page, PageRequest } from "../../domain/Page.js"
-import type { ReinsError } from "../../domain/ReinsError.js"
-import { now, type Timestamp } from "../../domain/Timestamp.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import { Journal } from "../../store/Journal.js"
@@ -87,7 +87,7 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/messages/Mes
         actor: Actor,
         eventOf: (message: Message) => NewEvent
       ) {
-        const { message_count } = yield* journal.held(message.session_id)
+        const { message_count, workspace_id } = yield* journal.held(message.session_id)
         const added: Message = { ...message, ordinal: message_count + 1, created_at: yield* now }
         yield* db.run(
           insertRow({
@@ -97,7 +97,7 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/messages/Mes
             parts: added.parts.length === 0 ? null : JSON.stringify(added.parts)
           })
         )
-        yield* search.addMessage(added.session_id, textOf(added.content))
+        yield* search.addMessage({ id: added.session_id, workspace_id }, textOf(added.content))
         const event_watermark = yield* journal.append(message.session_id, actor, [eventOf(added)], 1)
         return { message: added, event_watermark }
       })

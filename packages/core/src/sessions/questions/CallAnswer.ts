@@ -1,5 +1,5 @@
+import { field } from "@reins/base/domain/Field"
 import { Schema } from "effect"
-import { field } from "../../domain/Field.js"
 
 const TextContent = Schema.Struct({
   type: field(Schema.Literal("text"), "Tells the kinds of blocks apart."),

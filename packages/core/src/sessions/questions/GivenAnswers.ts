@@ -1,6 +1,6 @@
+import type { FormContent } from "@reins/base/domain/Form"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Effect, ParseResult, Schema, SchemaAST } from "effect"
-import type { FormContent } from "../../domain/Form.js"
-import { RequestInvalid } from "../../domain/RequestInvalid.js"
 import type { Interaction } from "../Interaction.js"
 import type { InteractionAnswer } from "../InteractionsApi.js"
 import { type CallBlocks, maxCallAnswer } from "./CallAnswer.js"

@@ -1,5 +1,5 @@
+import type { TurnId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
-import type { TurnId } from "../../domain/Ids.js"
 import { Database } from "../../store/Database.js"
 import { existingOf } from "../../store/Existing.js"
 import type { Interaction } from "../Interaction.js"

@@ -1,6 +1,6 @@
+import type { Actor } from "@reins/base/domain/Event"
+import { now } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
-import type { Actor } from "../../domain/Event.js"
-import { now } from "../../domain/Timestamp.js"
 import { interactionTopic } from "../../store/Bell.js"
 import { Database } from "../../store/Database.js"
 import { existingOf } from "../../store/Existing.js"

@@ -1,4 +1,4 @@
-import { oneByOne } from "../../base/Layered.js"
+import { oneByOne } from "@reins/base/base/Layered"
 import { InteractionStore } from "./InteractionStore.js"
 import { ToolCallStore } from "./ToolCallStore.js"
 

@@ -1,5 +1,5 @@
+import { canonicalJson } from "@reins/base/base/CanonicalJson"
 import type { Ajv2020 } from "ajv/dist/2020.js"
-import { canonicalJson } from "../../base/CanonicalJson.js"
 
 /**
  * Makes a validator compare values by their JSON in `const`, `enum` and `uniqueItems`. Its own comparison calls `toString` and `valueOf` of objects,

@@ -1,12 +1,11 @@
-import { runInNewContext } from "node:vm"
+import { cutText } from "@reins/base/base/CutText"
+import { once } from "@reins/base/base/Once"
+import { fn } from "@reins/base/base/Traced"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Context, Effect, Layer, ParseResult, Schema, SchemaAST } from "effect"
-import { cutText } from "../../base/CutText.js"
-import { once } from "../../base/Once.js"
-import { processorMicros } from "../../base/ProcessorTime.js"
-import { fn } from "../../base/Traced.js"
-import { RequestInvalid } from "../../domain/RequestInvalid.js"
 import { withEquality } from "./EqualityKeywords.js"
 import type { ResultSchema } from "./TurnResult.js"
+import { isTimeout, withinTime } from "./WithinTime.js"
 
 /** A result, as far as its schema goes. An absent value satisfies none. */
 interface ResultInput {
@@ -45,22 +44,23 @@ export class ResultSchemas extends Context.Tag("@reins/core/sessions/results/Res
       const compile = Effect.fnUntraced(function* (schema: ResultSchema, loc: ReadonlyArray<string> = []) {
         const { Ajv2020 } = yield* library
         return yield* Effect.try({
-          try: () => {
-            // Each schema has a compiler of its own. A shared one would keep the ids that a schema defines, and resolve them for the next.
-            const ajv = withEquality(
-              new Ajv2020({
-                allErrors: true,
-                strict: false,
-                validateFormats: false,
-                ownProperties: true,
-                meta: false,
-                validateSchema: false,
-                logger: false
-              })
-            )
-            return inTime(() => ajv.compile(schema))
-          },
-          catch: (error) => invalidSchema(loc, schema, error instanceof Error ? error.message : "it is malformed")
+          try: () =>
+            withinTime(() => {
+              // Each try has a compiler of its own. A shared one would keep the ids that a schema defines, and one that was broken off keeps its half.
+              const ajv = withEquality(
+                new Ajv2020({
+                  allErrors: true,
+                  strict: false,
+                  validateFormats: false,
+                  ownProperties: true,
+                  meta: false,
+                  validateSchema: false,
+                  logger: false
+                })
+              )
+              return ajv.compile(schema)
+            }),
+          catch: (error) => invalidSchema(loc, schema, reasonOf(error))
         })
       })
 
@@ -90,7 +90,7 @@ export class ResultSchemas extends Context.Tag("@reins/core/sessions/results/Res
           // Compiling a schema that was accepted takes too long only on a machine that is very busy.
           const validate = yield* Effect.mapError(compile(schema), () => tooSlow(result))
           const isValid = yield* Effect.try({
-            try: () => inTime(() => validate(result.value)),
+            try: () => withinTime(() => validate(result.value)),
             catch: (error) => (isTimeout(error) ? tooSlow(result) : unchecked(result, error))
           })
           if (isValid) return
@@ -107,45 +107,12 @@ export class ResultSchemas extends Context.Tag("@reins/core/sessions/results/Res
   )
 }
 
-/** The time limit for one schema, in milliseconds. A pattern in it can take for ever, and nothing else runs meanwhile. */
-const maxMillis = 250
-
-/** A machine that gives this program too little of a processor in so many tries is too busy for any check. */
-const maxTries = 4
-
-/**
- * Runs a function and throws when it has used up its time. The clock alone does not count, because other programs may have had the processor. A try
- * begins anew, so each may take twice as long as the one before.
- */
-const inTime = <A>(run: () => A): A => {
-  for (let tries = 1, millis = maxMillis; ; tries++, millis *= 2) {
-    const begun = processorMicros()
-    try {
-      return runLimited(run, millis)
-    } catch (error) {
-      const isSlow = processorMicros() - begun > millis * 800
-      if (!isTimeout(error) || tries === maxTries || isSlow) throw error
-    }
-  }
-}
-
-const isTimeout = (error: unknown): boolean =>
-  typeof error === "object" && error !== null && "code" in error && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT"
-
-const runLimited = <A>(run: () => A, timeout: number): A => {
-  const outcome: { value?: A } = {}
-  runInNewContext(
-    "run()",
-    {
-      run: () => {
-        outcome.value = run()
-      }
-    },
-    { timeout }
-  )
-  if (!("value" in outcome)) throw new Error("it has not run")
-  return outcome.value
-}
+const reasonOf = (error: unknown): string =>
+  isTimeout(error)
+    ? "it takes too long to prepare. Make it smaller"
+    : error instanceof Error
+      ? error.message
+      : "it cannot be prepared"
 
 /** The number of faults that an answer names, because a value can be wrong in every place. */
 const maxErrors = 100

@@ -1,5 +1,5 @@
+import { field } from "@reins/base/domain/Field"
 import { Schema } from "effect"
-import { field } from "../../domain/Field.js"
 
 export const ResultSchema = Schema.Record({ key: Schema.String, value: Schema.Unknown }).annotations({
   identifier: "ResultSchema",

@@ -4,8 +4,14 @@ const maxIndexed = 100_000
 /** The longest word in code points. What follows is cut off, in texts and in searches alike. */
 const maxWord = 64
 
-/** The size of all words of a text. PostgreSQL takes no more than a megabyte of them. */
+/** The size of all words of a text. */
 const maxBytes = 400_000
+
+/** The size of all words with those that have their workspace. PostgreSQL takes no more than a megabyte of them. */
+const maxStoredBytes = 1_000_000
+
+/** The characters of a workspace before its words. */
+const scopeSize = 10
 
 /** A word that a search looks for. */
 export interface Term {
@@ -21,15 +27,28 @@ export interface Term {
 export const searchWords = (text: string): ReadonlyArray<string> => {
   const words = new Set<string>()
   let bytes = 0
+  let stored = 0
   for (const run of runsOf(text.slice(0, maxIndexed)))
     for (const word of run.isUnspaced ? [...run.characters, ...pairsOf(run.characters)] : [run.characters.join("")]) {
       if (words.has(word)) continue
-      bytes += Buffer.byteLength(word) + 1
-      if (bytes > maxBytes) return [...words]
+      const size = Buffer.byteLength(word)
+      bytes += size + 1
+      stored += 2 * size + scopeSize + 4
+      if (bytes > maxBytes || stored > maxStoredBytes) return [...words]
       words.add(word)
     }
   return [...words]
 }
+
+/**
+ * The beginning of the words of a workspace. It holds the end of the id, which is random. No word of a text begins so, because words have no punctuation, and
+ * the index takes it for a part of the word, because it is not ASCII.
+ */
+export const scopeOf = (workspaceId: string): string =>
+  `·${workspaceId
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]/g, "")
+    .slice(-scopeSize)}`
 
 /** The words that a search asks for, the last of which may be the beginning of a longer one. Empty for a text without a word. */
 export const termsOf = (text: string): ReadonlyArray<Term> => {

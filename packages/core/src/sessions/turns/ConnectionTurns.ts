@@ -1,6 +1,6 @@
+import type { TurnId } from "@reins/base/domain/Ids"
 import { Effect, Layer } from "effect"
 import { ConnectionUses } from "../../connections/ConnectionUses.js"
-import type { TurnId } from "../../domain/Ids.js"
 import { Database } from "../../store/Database.js"
 import { isLive } from "./TurnConditions.js"
 

@@ -1,5 +1,5 @@
+import type { SessionId, TurnId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
-import type { SessionId, TurnId } from "../../domain/Ids.js"
 import type { Database } from "../../store/Database.js"
 import type { TurnState } from "../Turn.js"
 

@@ -1,10 +1,10 @@
+import { Observer } from "@reins/base/base/Observer"
+import type { Actor } from "@reins/base/domain/Event"
+import type { SessionId, TurnId } from "@reins/base/domain/Ids"
+import { now, toMillis } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
 import { systemActor } from "../../access/Access.js"
-import { Observer } from "../../base/Observer.js"
 import { BudgetStore } from "../../budgets/BudgetStore.js"
-import type { Actor } from "../../domain/Event.js"
-import type { SessionId, TurnId } from "../../domain/Ids.js"
-import { now, toMillis } from "../../domain/Timestamp.js"
 import { Projects } from "../../projects/Projects.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
@@ -93,7 +93,7 @@ export const turnMoves = Effect.fnUntraced(function* (
       yield* settle(turn, row.api_key_id)
     } else if (row.state === waitingTurnState)
       yield* journal.afterCommit(observer.turnBegun(turn, toMillis(at) - toMillis(turn.created_at)))
-    yield* listeners.turnMoved(turn, actor)
+    yield* listeners.turnMoved(turn, actor, row.state)
     return turn
   })
 

@@ -1,9 +1,9 @@
+import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { requireAll } from "@reins/base/domain/Condition"
+import type { Actor } from "@reins/base/domain/Event"
+import { type JobId, type MessageId, newId, type SessionId, TurnId } from "@reins/base/domain/Ids"
+import { now } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
-import { CoreConfig } from "../../base/CoreConfig.js"
-import { requireAll } from "../../domain/Condition.js"
-import type { Actor } from "../../domain/Event.js"
-import { type JobId, type MessageId, newId, type SessionId, TurnId } from "../../domain/Ids.js"
-import { now } from "../../domain/Timestamp.js"
 import { JobStore } from "../../jobs/JobStore.js"
 import { Database } from "../../store/Database.js"
 import { Journal } from "../../store/Journal.js"
@@ -78,7 +78,7 @@ export const turnQueue = Effect.gen(function* () {
       finished_at: null
     }
     if (retryOf !== undefined) yield* messages.requeue(messageId)
-    yield* db.run(sql`insert into turns ${sql.insert(toRow(turn, operation.job_id, payingKey(session, actor)))}`)
+    yield* db.run(sql`insert into turns ${sql.insert(toRow(turn, actor, operation.job_id, payingKey(session, actor)))}`)
     yield* journal.append(session.id, actor, [
       { type: "turn.queued", payload: { turn }, subjects: { turn_id: id, job_id: operation.job_id } }
     ])

@@ -1,5 +1,5 @@
-import type { EventType, NewEvent } from "../../domain/Event.js"
-import type { ApiKeyId, JobId } from "../../domain/Ids.js"
+import type { Actor, EventType, NewEvent } from "@reins/base/domain/Event"
+import type { ApiKeyId, JobId } from "@reins/base/domain/Ids"
 import type { Interaction } from "../Interaction.js"
 import { type Usage, usageOf } from "../Session.js"
 import { askingTurnState, type Turn, type TurnReason, type TurnState } from "../Turn.js"
@@ -12,6 +12,8 @@ export interface TurnRow extends Omit<Turn, "outcome" | "usage" | "settings"> {
   readonly outcome: string | null
   readonly usage: string
   readonly settings: string
+  /** The actor who has asked for a turn that tries another one again; null for a turn of its message. */
+  readonly asked_by?: string | null
 }
 
 /** The columns of a turn that a move sets besides the state. */
@@ -28,17 +30,36 @@ export interface TurnEnd {
 /** The end of a turn that was cancelled after it had left the queue. */
 export const userCancelled = { reason: "user_cancelled", reasonMessage: "The turn was cancelled." } as const
 
+/** The end of a turn whose account or key has lost the right to act. */
+export const accessLost = {
+  reason: "access_lost",
+  reasonMessage:
+    "Whoever sent the message may not act here any more: the API key was revoked or has expired, or the account or its membership has ended. Somebody who may has to send the message again."
+} as const
+
+/** The end of a turn that was asked to stop. The first one who asks gives the reason. */
+export const stopOf = ({ reason }: Pick<Turn, "reason">) => (reason === accessLost.reason ? accessLost : userCancelled)
+
 /** The turn of a row as clients see it. */
-export const toTurn = ({ api_key_id: _key, job_id: _job, outcome, settings, usage, ...row }: TurnRow): Turn => ({
+export const toTurn = ({
+  api_key_id: _key,
+  asked_by: _asker,
+  job_id: _job,
+  outcome,
+  settings,
+  usage,
+  ...row
+}: TurnRow): Turn => ({
   ...row,
   outcome: outcome === null ? null : JSON.parse(outcome),
   usage: usageOf(usage),
   settings: JSON.parse(settings)
 })
 
-/** The row of a new turn, whose job and API key are given. */
-export const toRow = (turn: Turn, jobId: JobId, keyId: ApiKeyId | null) => ({
+/** The row of a new turn that an actor has asked for, whose job and API key are given. */
+export const toRow = (turn: Turn, actor: Actor, jobId: JobId, keyId: ApiKeyId | null) => ({
   ...turn,
+  asked_by: turn.retry_of_turn_id === null ? null : JSON.stringify(actor),
   outcome: turn.outcome === null ? null : JSON.stringify(turn.outcome),
   usage: JSON.stringify(turn.usage),
   settings: JSON.stringify(turn.settings),

@@ -1,4 +1,4 @@
-import type { ProjectVersionId, TurnId } from "../../domain/Ids.js"
+import type { ProjectVersionId, TurnId } from "@reins/base/domain/Ids"
 import type { Database } from "../../store/Database.js"
 import { isLive } from "./TurnConditions.js"
 

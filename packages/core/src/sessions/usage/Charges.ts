@@ -1,6 +1,6 @@
+import type { ModelCall } from "@reins/machine/relay/gateway/ModelCall"
 import type { Charge } from "../../budgets/BudgetStore.js"
 import { costOf, type Prices } from "../../connections/Prices.js"
-import type { ModelCall } from "../../relay/gateway/ModelCall.js"
 
 /** Gateways count about so many bytes of a request as one token. */
 const bytesPerToken = 4

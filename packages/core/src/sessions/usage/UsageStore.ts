@@ -1,6 +1,6 @@
+import type { SessionId, WorkspaceId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
 import { type ListPrice, listPriceOf } from "../../connections/ListPrices.js"
-import type { SessionId, WorkspaceId } from "../../domain/Ids.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import { usageOf } from "../Session.js"
@@ -70,8 +70,8 @@ export const usageStore = Effect.map(Database, ({ all, run, sql }) => ({
       all(sql<EndedTurn>`with recursive tree (id) as (
           select id from sessions where id = ${sessionId}
           union all select sessions.id from sessions join tree on sessions.parent_session_id = tree.id
-        ) select turns.usage, turns.settings from tree join turns on turns.session_id = tree.id
-        where turns.started_at is not null and turns.finished_at is not null`),
+        ) select turns.usage, turns.settings from tree cross join turns
+        where turns.session_id = tree.id and turns.started_at is not null and turns.finished_at is not null`),
       byModel
     ),
   /** Days are as in `2026-01-31`, in UTC and inclusive. */

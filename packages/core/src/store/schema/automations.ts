@@ -72,3 +72,8 @@ export const automations: ReadonlyArray<string> = [
   `create index automation_runs_finished on automation_runs (finished_at) where finished_at is not null`,
   `create index automation_runs_payload on automation_runs (created_at) where payload is not null`
 ]
+
+/** The way of the sweep. */
+export const automationSweeps: ReadonlyArray<string> = [
+  `create index automations_deleted on automations (id) where deleted_at is not null`
+]

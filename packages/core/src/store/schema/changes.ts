@@ -207,3 +207,12 @@ export const requestActs: ReadonlyArray<string> = [
   )`,
   `create index request_replies_request on request_replies (merge_request_id)`
 ]
+
+/** `hidden` lists the paths (latin1, in JSON) of which the agent's git hides a version that the changeset does not have; null stands for none. */
+export const hiddenFiles: ReadonlyArray<string> = [`alter table changesets add column hidden text`]
+
+/** `official` is the forge's own word on whether a review counts. Null where it does not tell. */
+export const officialReviews: ReadonlyArray<string> = [`alter table request_reviews add column official integer`]
+
+/** `identity` tells checks of one name apart, as JSON. Null for a check that was read before. */
+export const checkIdentities: ReadonlyArray<string> = [`alter table request_checks add column identity text`]

@@ -32,3 +32,11 @@ export const hooks: ReadonlyArray<string> = [
   `create index hook_receipts_hook on hook_receipts (hook_id, id)`,
   `create index hook_receipts_created on hook_receipts (created_at)`
 ]
+
+/** The rest of a receipt, as JSON. 1 in `unproven` is a call that nothing proved, of which few are kept. */
+export const hookTold: ReadonlyArray<string> = [
+  `alter table hook_receipts add column told text`,
+  `alter table hook_receipts add column unproven integer`,
+  `create index hook_receipts_digest on hook_receipts (hook_id, digest)`,
+  `create index hook_receipts_unproven on hook_receipts (hook_id, id) where unproven = 1`
+]

@@ -78,3 +78,15 @@ export const identity: ReadonlyArray<string> = [
   `create index known_clients_account on known_clients (account_id)`,
   `create index known_clients_seen on known_clients (seen_at)`
 ]
+
+/** The ways of the sweeps, and of those who look for the workspaces that delete their old sessions. */
+export const identitySweeps: ReadonlyArray<string> = [
+  `create index one_time_tokens_expiry on one_time_tokens (expires_at)`,
+  `create index login_sessions_ended on login_sessions (id) where ended_at is not null`,
+  `create index login_sessions_expiry on login_sessions (expires_at)`,
+  `create index login_sessions_seen on login_sessions (last_seen_at)`,
+  `create index throttle_hits_time on throttle_hits (hit_at)`,
+  `create index workspace_invitations_expiry on workspace_invitations (expires_at)`,
+  `create index api_keys_ended_apps on api_keys (id) where is_app = 1 and revoked_at is not null`,
+  `create index workspaces_retaining on workspaces (id) where retention_session_days is not null and deleting_at is null`
+]

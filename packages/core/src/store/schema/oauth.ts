@@ -52,3 +52,13 @@ export const oauth: ReadonlyArray<string> = [
   `create index oauth_tokens_grant on oauth_tokens (grant_id)`,
   `create index oauth_tokens_expiry on oauth_tokens (expires_at)`
 ]
+
+/** The scopes that an app asked its person for, as a list in JSON, and the way from an app to its access. */
+export const askedScopes: ReadonlyArray<string> = [
+  `alter table oauth_codes add column asked_scopes text`,
+  `alter table oauth_grants add column asked_scopes text`,
+  `create index oauth_grants_client on oauth_grants (client_id)`
+]
+
+/** The way of the sweep. */
+export const oauthSweeps: ReadonlyArray<string> = [`create index oauth_grants_expiry on oauth_grants (expires_at)`]

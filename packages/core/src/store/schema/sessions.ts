@@ -201,6 +201,9 @@ export const sessions: ReadonlyArray<string> = [
   `create index offered_tools_session on offered_tools (session_id)`
 ]
 
+/** Who has asked for a turn that tries another one again, as the actor of its first event. Null for a turn of its message. */
+export const turnAskers: ReadonlyArray<string> = [`alter table turns add column asked_by text`]
+
 /**
  * The words of titles and messages. A row is a title or a message, and goes with its session. The words of a deleted text are taken out of FTS5 at
  * once, and not with a later merge.

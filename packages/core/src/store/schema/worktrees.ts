@@ -89,3 +89,6 @@ export const worktrees: ReadonlyArray<string> = [
   `create index unsealed_changesets_session on unsealed_changesets (session_id)`,
   `create index unsealed_changesets_digest on unsealed_changesets (digest)`
 ]
+
+/** The connection that git uses for the repository of a session, as JSON of a `GitChoice`. */
+export const gitConnections: ReadonlyArray<string> = [`alter table working_trees add column git_connection text`]

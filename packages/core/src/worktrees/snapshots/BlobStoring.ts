@@ -1,6 +1,6 @@
+import type { SessionId } from "@reins/base/domain/Ids"
+import { SnapshotError } from "@reins/machine/bench/snapshots/TreeSnapshots"
 import { Effect, type Stream } from "effect"
-import { SnapshotError } from "../../bench/snapshots/TreeSnapshots.js"
-import type { SessionId } from "../../domain/Ids.js"
 import { type BlobName, Blobs } from "../../store/Blobs.js"
 import { Journal } from "../../store/Journal.js"
 import { snapshotStore } from "./SnapshotStore.js"

@@ -1,6 +1,6 @@
+import type { SessionId, SnapshotId, TurnId } from "@reins/base/domain/Ids"
+import type { Timestamp } from "@reins/base/domain/Timestamp"
 import type { Effect } from "effect"
-import type { SessionId, SnapshotId, TurnId } from "../../domain/Ids.js"
-import type { Timestamp } from "../../domain/Timestamp.js"
 import { isLive } from "../../sessions/turns/TurnConditions.js"
 import type { Database } from "../../store/Database.js"
 import type { SessionFacts } from "../SessionFacts.js"

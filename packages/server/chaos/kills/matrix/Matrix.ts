@@ -1,4 +1,4 @@
-import type { ServerPoint } from "@reins/core/base/Failpoint"
+import type { ServerPoint } from "@reins/base/base/Failpoint"
 import { occurrenceRunsOnce } from "./AutomationRows.js"
 import { conflictHasOneTurn, everyTurnIsOneCommit, redCheckHasOneTurn } from "./CareRows.js"
 import {
@@ -152,8 +152,11 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   ],
   "tool.asked": [functionIsAnsweredOnce("after the kill"), questionIsAskedOnce("after the kill")],
   "tool.answered": [functionIsAnsweredOnce("before the kill"), questionIsAskedOnce("before the kill")],
-  "grant.answered": [refreshTokenIsUsedOnce("never")],
-  "grant.kept": [refreshTokenIsUsedOnce("before the kill")],
+  "grant.answered": [refreshTokenIsUsedOnce("never", "a call"), refreshTokenIsUsedOnce("never", "the look of a turn")],
+  "grant.kept": [
+    refreshTokenIsUsedOnce("before the kill", "a call"),
+    refreshTokenIsUsedOnce("before the kill", "the look of a turn")
+  ],
   "result.accepted": [resultIsGivenOnce],
   "wait.kept": [waitIsKept],
   "wait.delivered": [sessionIsWokenOnce],

@@ -91,12 +91,18 @@ export const projectProgramEnds: Row = {
   }
 }
 
-/** A server of a project refuses the token of the service, and the service is killed while it has another one made. */
-export const refreshTokenIsUsedOnce = (kept: "before the kill" | "never"): Row => ({
+/**
+ * A server of a project refuses the token of the service, which is killed while it has another one made. The server refuses either a call, or the look
+ * at the beginning of a turn, whose agent was asked nothing then.
+ */
+export const refreshTokenIsUsedOnce = (
+  kept: "before the kill" | "never",
+  refuses: "a call" | "the look of a turn"
+): Row => ({
   rule:
     kept === "never"
-      ? "a refresh token whose answer died with the server is sent once more, and then a person is asked for another one"
-      : "a refresh token that was kept before the kill is the one that the next server sends",
+      ? `a refresh token whose answer died with the server, for ${refuses}, is sent once more, and then a person is asked for another one`
+      : `a refresh token that was kept before the kill, for ${refuses}, is the one that the next server sends`,
   series: "tools",
   play: async (installation, crash) => {
     const scope = await Effect.runPromise(Scope.make())
@@ -129,16 +135,21 @@ export const refreshTokenIsUsedOnce = (kept: "before the kill" | "never"): Row =
       await holdsCalls(installation, first.turn.id, ["get_issue succeeded"])
       const before = issuer.forms.length
       const sent = await crash(async () => {
-        // The next turn begins with what this look has found, so that its call is the first that the server refuses.
         await installation.until(isReached, "the server of the project to be looked at")
-        issuer.good.clear()
+        if (refuses === "a call") lab.onList = () => issuer.good.clear()
+        else issuer.good.clear()
         return messages.send({ session_id, content: content() })
       })
       const turn = await turns.get({ turn_id: sent.turn_id ?? "" })
-      assert.deepStrictEqual([turn.state, turn.reason], ["interrupted", "service_restart"], JSON.stringify(turn))
-      await holdsCalls(installation, turn.id, ["get_issue outcome_unknown"])
-      const again = await retried(installation, turn.id)
-      assert.strictEqual(again.state, "succeeded", JSON.stringify(again))
+      if (refuses === "a call") {
+        assert.deepStrictEqual([turn.state, turn.reason], ["interrupted", "service_restart"], JSON.stringify(turn))
+        await holdsCalls(installation, turn.id, ["get_issue outcome_unknown"])
+        const again = await retried(installation, turn.id)
+        assert.strictEqual(again.state, "succeeded", JSON.stringify(again))
+      } else {
+        assert.deepStrictEqual([turn.state, turn.reason], ["succeeded", null], JSON.stringify(turn))
+        await holdsCalls(installation, turn.id, [kept === "never" ? "get_issue failed" : "get_issue succeeded"])
+      }
       const health = async () => (await connections.get({ connection_id })).health
       if (kept === "never") {
         await installation.until(async () => (await health()) === "reauth_required", "the connection to want another")

@@ -1,6 +1,6 @@
 import { Readable, Writable } from "node:stream"
 import { ndJsonStream } from "@agentclientprotocol/sdk"
-import { Reins, ReinsValidationError, type Session } from "@reins/client"
+import { type Project, Reins, ReinsValidationError, type Session } from "@reins/client"
 import packageJson from "../../../package.json" with { type: "json" }
 import { type Caller, openDoor, type Permissions } from "../../doors/acp/AcpDoor.js"
 import { ownMachine } from "../../doors/acp/OwnMachine.js"
@@ -123,23 +123,27 @@ const requiredProject = async ({ reins, workspaceId: workspace_id }: Caller, nam
 
 /** The newest project whose repository this is; undefined for none. */
 const projectOf = async ({ reins, workspaceId: workspace_id }: Caller, url: string): Promise<string | undefined> => {
-  const { items } = await reins.projects.list({ workspace_id, limit: lookedAt })
-  const specs = await Promise.all(
-    items
-      .filter(({ archived_at, latest_version }) => archived_at === null && latest_version !== null)
-      .map(async ({ id }) => {
-        const [newest] = (await reins.projects.listVersions({ project_id: id, limit: 1 })).items
-        return { id, repository: newest?.spec.repository?.url }
-      })
-  )
-  return specs.find(({ repository }) => repository !== undefined && plainUrl(repository) === plainUrl(url))?.id
+  const isOf = async ({ id }: Project) => {
+    const [newest] = (await reins.projects.listVersions({ project_id: id, limit: 1 })).items
+    const repository = newest?.spec.repository?.url
+    return repository !== undefined && plainUrl(repository) === plainUrl(url)
+  }
+  const all = await reins.projects.list({ workspace_id, limit: 200 }).all()
+  const active = all.filter(({ archived_at, latest_version }) => archived_at === null && latest_version !== null)
+  for (let from = 0; from < active.length; from += askedAtOnce) {
+    const some = active.slice(from, from + askedAtOnce)
+    const fit = await Promise.all(some.map(isOf))
+    const found = some.find((_, at) => fit[at])
+    if (found !== undefined) return found.id
+  }
+  return undefined
 }
 
-/** More projects than these are not searched for the repository of a folder; `--project` names one of them. */
-const lookedAt = 20
+/** The projects whose newest version is read at the same time. */
+const askedAtOnce = 20
 
 const plainUrl = (url: string): string =>
   url
-    .replace(/\/+$/, "")
+    .replace(/(?<!\/)\/+$/, "")
     .replace(/\.git$/, "")
     .toLowerCase()

@@ -1,5 +1,5 @@
-import type { Interaction, Reins } from "@reins/client"
-import type { FormContent } from "@reins/core/domain/Form"
+import type { FormContent } from "@reins/base/domain/Form"
+import { askedText, escapeUnseen, type Interaction, type Reins } from "@reins/client"
 import { tell } from "../terminal/Output.js"
 import { Aborted, ask } from "../terminal/Prompts.js"
 import { harmless, painter } from "../terminal/Style.js"
@@ -71,13 +71,16 @@ interface GivenAnswer {
 }
 
 const answerOf = async (
-  { budget_of, description, form, kind, options, title, url, ...interaction }: Interaction,
+  interaction: Interaction,
   answering: Answering,
   signal: AbortSignal
 ): Promise<GivenAnswer | undefined> => {
+  const { budget_of, form, kind, options, title, url } = interaction
   const paint = painter(process.stderr)
   if (kind === "budget") return budgetAnswerOf({ budget_of, options, title }, answering, signal)
-  const what = `${kind === "approval" ? "The agent asks to" : "The agent asks"}: ${harmless(title)}`
+  const what = `${kind === "approval" ? "The agent asks to" : "The agent asks"}: ${escapeUnseen(title)}`
+  const details = askedText(interaction)
+  if (details !== "") tell(harmless(details))
   if (answering !== "ask") {
     const wanted = answering === "allow" ? /^allow/ : /^reject/
     const found = options.find((option) => wanted.test(option.kind))?.id ?? interaction.default ?? undefined
@@ -85,7 +88,6 @@ const answerOf = async (
     tell(`${paint("yellow", "?")} ${what} -> ${harmless(name)}${answering === "allow" ? "" : refusal}`)
     return found === undefined ? undefined : { answer: found }
   }
-  if (description !== null) tell(harmless(description))
   if (url !== null) tell(harmless(url))
   const choices = options.map(({ id, name }) => ({ value: id, label: harmless(name) }))
   const answer = await ask.choice(what, choices, { signal })

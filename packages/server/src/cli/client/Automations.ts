@@ -17,6 +17,7 @@ import {
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
+import { edit } from "./AutomationEdit.js"
 import { tryFilter } from "./AutomationTry.js"
 import { budgetForms, budgetOf } from "./Budgets.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
@@ -80,7 +81,7 @@ const add = remoteCommand({
     session: option("session", "Send the message to this session", { value: "id" }),
     provider: option("provider", "The agent of each new session", { value: "id" }),
     model: option("model", "Its model", { value: "model" }),
-    overlap: choice("overlap", Overlap.literals, "If the run before goes on (skip)"),
+    overlap: choice("overlap", Overlap.literals, "If the run before goes on (skip for times, else wait)"),
     deliver: choice("deliver", ["branch", "merge-request"], "Deliver what each run has changed"),
     budget: option("budget", `The limit of one run: ${budgetForms}`, { value: "amount" }),
     json,
@@ -309,7 +310,6 @@ interface GivenPreview {
 const showTimes = async ({ count = 10, cron, json, timezone = localZone() }: GivenPreview): Promise<void> => {
   const times = await plannedTimes(cron, timezone, count)
   if (json) return times.forEach(printJsonNow)
-  if (times.length === 0) throw new CommandFailed({ message: `"${cron}" never comes.` })
   const rows = times.map(({ at, local, note }) => [minute(at), local ?? "", note === null ? "" : notes[note]])
   process.stdout.write(table([["UTC", timezone.toUpperCase(), "NOTE"], ...rows]))
 }
@@ -321,7 +321,7 @@ const plannedTimes = async (
   count: number
 ): Promise<ReadonlyArray<PlannedTime>> => {
   const { preview, ScheduleFault } = await import("@reins/core/automations/Schedules")
-  const { fromMillis } = await import("@reins/core/domain/Timestamp")
+  const { fromMillis } = await import("@reins/base/domain/Timestamp")
   try {
     return preview({ kind: "schedule", expression, timezone }, fromMillis(Date.now()), count)
   } catch (fault) {
@@ -334,6 +334,7 @@ const plannedTimes = async (
 export const automations = group(
   entry("list", "List the automations, and when they begin", list),
   entry("add", "Make an automation", add),
+  entry("edit", "Change an automation, and see what changed", edit),
   entry("show", "Print an automation as JSON", show),
   entry("runs", "List the newest runs of one", runs),
   entry("run", "Begin a run now", run),

@@ -1,5 +1,5 @@
+import { cutText } from "@reins/base/base/CutText"
 import { type MessagesSendInput, ReinsValidationError, type SessionsCreateInput } from "@reins/client"
-import { cutText } from "@reins/core/base/CutText"
 import { type Given, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { tell } from "../terminal/Output.js"
@@ -10,6 +10,7 @@ import { agentOptions, chosenProvider, nameOf, wantedAgent } from "./Providers.j
 import type { Remote } from "./Remote.js"
 import { type ChosenRepository, chooseRepository } from "./Repository.js"
 import { checkedRef } from "./RepositoryCheck.js"
+import { lacksKey, openRepository } from "./RepositoryToken.js"
 
 /** The options of a new session. */
 export const sessionOptions = {
@@ -54,9 +55,10 @@ export const beginSession = async (
   const note = (text: string) => (isQuiet ? undefined : tell(`Note: ${text}`))
   for (const each of repository.notes) note(each)
   const harness = await harnessOf(reins, given)
-  const check = (asked: Parameters<typeof checkedRef>[0]) => checkedRef(asked, () => hasForge(reins, workspace_id))
-  const isAsked = !repository.isLocal && repository.overHttps === null
-  const ref = isAsked ? await check({ ...repository, ref: repository.base_ref }) : repository.base_ref
+  const check = (asked: Parameters<typeof checkedRef>[0]) => openRef(remote, asked, isQuiet)
+  const { overHttps } = repository
+  const isHttps = !repository.isLocal && overHttps === null
+  const ref = isHttps ? await check({ ...repository, ref: repository.base_ref }) : repository.base_ref
   const createAt = (address: string) =>
     make(remote, isQuiet, {
       workspace_id,
@@ -70,13 +72,17 @@ export const beginSession = async (
       ...(message && { message }),
       ...harness
     })
-  const { overHttps } = repository
+  const viaHttps = async (why: string, address: string) => {
+    note(`${why}, so it clones ${address}.`)
+    await check({ url: address, ref, refs: [], pullRequest: null })
+    return createAt(address)
+  }
+  if (overHttps !== null && (await lacksKey(remote, repository.url)))
+    return viaHttps(`The server has no key for ${repository.url}`, overHttps)
   return createAt(repository.url).catch(async (error: unknown) => {
     // A server that uses no SSH says so before it makes a session.
     if (overHttps === null || !(error instanceof ReinsValidationError)) throw error
-    note(`The server uses no SSH, so it clones ${overHttps}.`)
-    await check({ url: overHttps, ref, refs: [], pullRequest: null })
-    return createAt(overHttps)
+    return viaHttps("The server uses no SSH", overHttps)
   })
 }
 
@@ -159,11 +165,23 @@ export const begun = (turnId: string | undefined): string => {
   throw new CommandFailed({ message: "The server took the message and began no turn." })
 }
 
-/** True when the workspace has a connection that git may use. */
-const hasForge = async (reins: Remote["reins"], workspace_id: string): Promise<boolean> =>
-  (await reins.connections.list({ workspace_id, limit: 200 })).items.some(
-    ({ kind, state }) => state === "active" && !/gateway$|^beta$/.test(kind)
-  )
+/** The ref to start from, of a repository that this machine and the server have looked at. The person is asked for a token where one is needed. */
+const openRef = async (
+  remote: Remote,
+  asked: Parameters<typeof checkedRef>[0],
+  isQuiet: boolean
+): Promise<string | undefined> => {
+  let isLooked = false
+  const open = async (ref: string | undefined) => {
+    isLooked = true
+    const { state } = await openRepository(remote, { url: asked.url, ref }, isQuiet)
+    return state !== "not_found" && state !== "auth_required"
+  }
+  const ref = await checkedRef(asked, open)
+  // This machine may have a credential that the server has not.
+  if (!isLooked) await open(ref)
+  return ref
+}
 
 /** The folders of a list. A shell that completes names puts a slash at their ends. */
 const foldersIn = (list: string): ReadonlyArray<string> =>

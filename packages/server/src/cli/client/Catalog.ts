@@ -1,12 +1,14 @@
-import type { Connection, Reins } from "@reins/client"
-import { argument, entry, flag, group, option } from "../Command.js"
+import type { Reins } from "@reins/client"
+import { argument, entry, flag, group, option, optionalArgument } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
-import { harmless, table } from "../terminal/Style.js"
+import { harmless, harmlessJson, table } from "../terminal/Style.js"
 import { checkProject } from "./ProjectServers.js"
 import { projectVersion } from "./ProjectVersions.js"
 import { agentOptions, chosenProvider, wantedAgent } from "./Providers.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
+import { chooseRepository } from "./Repository.js"
+import { addToken, tokenVariable } from "./RepositoryToken.js"
 import { requireYes, untilDeleted, yes } from "./SessionState.js"
 
 const json = flag("json", "Lines of JSON in the place of text")
@@ -39,8 +41,8 @@ export const models = remoteCommand({
 })
 
 const preferredModels = async (reins: Reins, workspace_id: string): Promise<ReadonlySet<string>> => {
-  const { items } = await reins.connections.list({ workspace_id, limit: 200 })
-  return new Set(items.map(({ id, preferred_model }) => `${id} ${preferred_model}`))
+  const connections = await reins.connections.list({ workspace_id, limit: 200 }).all()
+  return new Set(connections.map(({ id, preferred_model }) => `${id} ${preferred_model}`))
 }
 
 const list = remoteCommand({
@@ -51,8 +53,7 @@ const list = remoteCommand({
   ],
   run: async ({ json, workspace }, connect) => {
     const { reins, workspaceId } = await connect(workspace)
-    const items: Array<Connection> = []
-    for await (const each of reins.connections.list({ workspace_id: workspaceId })) items.push(each)
+    const items = await reins.connections.list({ workspace_id: workspaceId }).all()
     if (json) return items.forEach(printJsonNow)
     if (items.length === 0) return tell("There is no connection yet. Add one to your models: reins init --gateway URL")
     const rows = items.map(({ health, id, kind, label, preferred_model, state }) => [
@@ -79,8 +80,8 @@ const check = remoteCommand({
     const { reins } = await connect()
     const { operation, validation: begun } = await reins.connections.validate({ connection_id: connection })
     await reins.jobs.wait(operation)
-    const { items } = await reins.connections.listValidations({ connection_id: connection, limit: 20 })
-    const found = items.find(({ id }) => id === begun.id)
+    const all = await reins.connections.listValidations({ connection_id: connection }).all()
+    const found = all.find(({ id }) => id === begun.id)
     if (json) printJsonNow(found ?? begun)
     if (found?.state !== "passed")
       throw new CommandFailed({
@@ -119,9 +120,30 @@ const remove = remoteCommand({
   }
 })
 
+const add = remoteCommand({
+  takes: {
+    repository: optionalArgument("repository", "A folder, a URL, or owner/name on GitHub (the working directory)"),
+    user: option("user", "The name beside the token, for a host that wants one", { value: "name" }),
+    workspace: workspaceOption
+  },
+  details:
+    `The token is asked for, or comes from ${tokenVariable}. Every session on that host then uses it.\n` +
+    "Needs a key with the scope admin.",
+  examples: [
+    ["reins connections add", "Save a token for the repository of this folder"],
+    [`${tokenVariable}=TOKEN reins connections add https://git.example/acme/shop`, "Save one without a question"]
+  ],
+  run: async ({ repository = ".", user, workspace }, connect) => {
+    const { isLocal, overHttps, url } = chooseRepository(repository, undefined)
+    if (isLocal) throw new CommandFailed({ message: `${url} is a folder, which needs no connection. Name a URL.` })
+    await addToken(await connect(workspace), overHttps ?? url, user)
+  }
+})
+
 /** `reins connections` */
 export const connections = group(
   entry("list", "List the connections to models and forges", list),
+  entry("add", "Save a token for a private repository and its host", add),
   entry("check", "Ask the service whether it takes the key", check),
   entry("prefer", "Choose the model that sessions take if they name none", prefer),
   entry("remove", "Disconnect, and destroy the credential", remove)
@@ -135,7 +157,7 @@ const listProjects = remoteCommand({
   ],
   run: async ({ json, workspace }, connect) => {
     const { reins, workspaceId } = await connect(workspace)
-    const { items } = await reins.projects.list({ workspace_id: workspaceId, limit: 100 })
+    const items = await reins.projects.list({ workspace_id: workspaceId, limit: 100 }).all()
     if (json) return items.forEach(printJsonNow)
     if (items.length === 0) return tell("There is no project. Sessions work without one; the console makes projects.")
     const rows = items.map(({ archived_at, id, latest_version, name, slug }) => [
@@ -161,7 +183,7 @@ const showProject = remoteCommand({
   run: async ({ project, version }, connect) => {
     const { reins } = await connect()
     const found = await projectVersion(reins, project, version)
-    process.stdout.write(`${JSON.stringify(found, null, 2)}\n`)
+    process.stdout.write(`${harmlessJson(found, 2)}\n`)
   }
 })
 

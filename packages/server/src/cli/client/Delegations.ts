@@ -1,4 +1,4 @@
-import { cutText } from "@reins/core/base/CutText"
+import { cutText } from "@reins/base/base/CutText"
 import { argument, entry, flag, group } from "../Command.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
@@ -15,7 +15,7 @@ const list = remoteCommand({
   ],
   run: async ({ json, session }, connect) => {
     const { reins } = await connect()
-    const { items } = await reins.sessions.listDelegations({ session_id: session, limit: 100 })
+    const items = await reins.sessions.listDelegations({ session_id: session, limit: 100 }).all()
     if (json) return items.forEach(printJsonNow)
     if (items.length === 0) return tell("This session has delegated nothing.")
     const rows = items.map(({ child_session_id, id, instructions, role, state }) => [

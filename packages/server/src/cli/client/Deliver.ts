@@ -1,5 +1,5 @@
 import type { Changeset, Delivery, Reins } from "@reins/client"
-import { obstacleReasons } from "@reins/core/git/Obstacle"
+import { obstacleReasons } from "@reins/machine/git/Obstacle"
 import { choices } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { tell } from "../terminal/Output.js"
@@ -10,8 +10,7 @@ import { reasonText } from "./ErrorSentences.js"
 
 /** The newest changeset of a session that can be read; a capture makes one where there is none. */
 export const newestChangeset = async (reins: Reins, session_id: string): Promise<Changeset> => {
-  const { items } = await reins.sessions.listChangesets({ session_id, limit: 20 })
-  const ready = items.find(({ state }) => state === "ready")
+  const [ready] = (await reins.sessions.listChangesets({ session_id, state: "ready", limit: 1 })).items
   if (ready !== undefined) return ready
   const { changeset, operation } = await reins.sessions.capture({ session_id })
   const job = await reins.jobs.wait(operation)
@@ -34,8 +33,9 @@ export const changesetOf = async (
   session_id: string,
   turn_id: string
 ): Promise<Changeset | undefined> => {
-  const { items } = await reins.sessions.listChangesets({ session_id, limit: 20 })
-  return items.find(({ source_turn_id, state }) => source_turn_id === turn_id && state === "ready")
+  for await (const each of reins.sessions.listChangesets({ session_id, state: "ready" }))
+    if (each.source_turn_id === turn_id) return each
+  return undefined
 }
 
 /** Writes a diff: with colours for a person, else exactly as it is, so that `git apply` takes it. */
@@ -82,7 +82,7 @@ const isObstacle = (name: string | null): name is Obstacle => name !== null && O
 const obstacleNames = Object.keys(obstacleReasons).filter(isObstacle)
 
 /** The flag `--allow`, which may be given more than once. */
-export const allowOption = choices("allow", obstacleNames, "Deliver in spite of these")
+export const allowOption = choices("allow", obstacleNames, "Allow these")
 
 export interface DeliverOptions {
   readonly branch?: string | undefined

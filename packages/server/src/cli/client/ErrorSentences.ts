@@ -146,6 +146,9 @@ const turnHints: Readonly<Partial<Record<NonNullable<TurnSnapshot["reason"]>, (t
   connection_required: () => "Add a connection to models: reins init --gateway URL",
   credential_invalid: () => "Give the connection another key: REINS_GATEWAY_KEY=KEY reins init",
   context_unavailable: () => "Begin a new session.",
+  context_exceeded: () => "Begin a new session, or choose another model.",
+  answer_cut: () => "Ask the agent to go on.",
+  answer_withheld: () => "Say it in another way, or choose another model.",
   executor_unavailable: () => "See on the server: reins doctor"
 }
 

@@ -3,7 +3,7 @@ import type { Interaction, MessageDelta, Reins, TurnSnapshot, TypedEvent } from 
 import { takeInterrupts } from "../terminal/Interrupts.js"
 import { tell } from "../terminal/Output.js"
 import { inSeconds } from "../terminal/Progress.js"
-import { painter } from "../terminal/Style.js"
+import { harmlessJson, painter } from "../terminal/Style.js"
 import { type Answering, approvals } from "./Approvals.js"
 import { turnReason } from "./ErrorSentences.js"
 import { exitCodes, isClientError, sentenceOf } from "./Remote.js"
@@ -20,7 +20,7 @@ export interface Display {
 export const display = (json: boolean): Display =>
   json
     ? {
-        event: (event) => void process.stdout.write(`${JSON.stringify(event)}\n`),
+        event: (event) => void process.stdout.write(`${harmlessJson(event)}\n`),
         delta: undefined,
         line: () => undefined,
         endLine: () => undefined

@@ -12,7 +12,7 @@ import {
 import { takeInterrupts } from "../terminal/Interrupts.js"
 import { printJsonNow } from "../terminal/Output.js"
 import { liveProgress } from "../terminal/Progress.js"
-import { harmless } from "../terminal/Style.js"
+import { harmless, harmlessLine } from "../terminal/Style.js"
 import { firstLook } from "./OpenRequest.js"
 import { exitCodes } from "./Remote.js"
 
@@ -128,7 +128,7 @@ const requestLines = (json: boolean) => {
       const isQuiet = text === last && (process.stderr.isTTY === true || performance.now() - toldMs < repeatMs)
       if (!isQuiet) {
         busy.clear()
-        process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`)
+        process.stdout.write(harmlessLine(`${new Date().toISOString().slice(11, 19)} ${text}\n`))
         toldMs = performance.now()
       }
       last = text

@@ -1,4 +1,4 @@
-import type { FormContent, FormField } from "@reins/core/domain/Form"
+import type { FormContent, FormField } from "@reins/base/domain/Form"
 import { faultOf } from "@reins/core/sessions/questions/FormAnswers"
 import { tell } from "../terminal/Output.js"
 import { ask } from "../terminal/Prompts.js"

@@ -9,7 +9,7 @@ const hookId = argument("hook", "The id of a hook")
 const json = flag("json", "Lines of JSON in the place of text")
 
 const minute = (time: string | null): string =>
-  time === null ? "-" : `${time.replace("T", " ").replace(/:\d\d\..*$/, "")}`
+  time === null ? "-" : `${time.replace("T", " ").replace(/:\d\d\.[^:]*$/, "")}`
 
 const list = remoteCommand({
   takes: { json, workspace: workspaceOption },
@@ -104,11 +104,20 @@ const receipts = remoteCommand({
   }
 })
 
-const rowOf = ({ created_at, delivery_id, event, id, outcome, runs, size }: HookReceipt): ReadonlyArray<string> => [
+const rowOf = ({
+  created_at,
+  delivery_id,
+  event,
+  id,
+  outcome,
+  reason,
+  runs,
+  size
+}: HookReceipt): ReadonlyArray<string> => [
   id,
   minute(created_at),
   event === null ? "-" : harmless(event),
-  outcome,
+  reason === null ? outcome : `${outcome} (${harmless(reason.replaceAll("_", " "))})`,
   String(runs),
   String(size),
   harmless(delivery_id)

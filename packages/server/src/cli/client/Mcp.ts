@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto"
 import { once } from "node:events"
+import { ReinsConnectionError } from "@reins/client"
 import packageJson from "../../../package.json" with { type: "json" }
 import { flag } from "../Command.js"
 import { tell } from "../terminal/Output.js"
 import { target } from "./Profile.js"
-import { remoteCommand, workspaceOption } from "./Remote.js"
+import { clientAt, remoteCommand, sentenceOf, workspaceOption } from "./Remote.js"
 
 /** `reins mcp` */
 export const mcp = remoteCommand({
@@ -19,13 +20,19 @@ export const mcp = remoteCommand({
     ["reins mcp", "Serve an assistant with the tools of your server"],
     ["claude mcp add reins -- reins mcp", "Add them to Claude Code"]
   ],
-  run: async ({ unattended, workspace }, connect) => {
-    const { reins, url, workspaceId } = await connect(workspace)
+  run: async ({ unattended, workspace }, connect, named) => {
+    const { reins, url } = clientAt(named)
+    const workspaceId = askOnce(async () => (await connect(workspace)).workspaceId)
+    // An assistant starts its programs once, perhaps before the server is up. The tools are the same, and work once it is.
+    await workspaceId().catch((error: unknown) => {
+      if (!(error instanceof ReinsConnectionError)) throw error
+      tell(`reins mcp: ${sentenceOf(error, named)} The tools work once a server answers there.`)
+    })
     if (process.stdin.isTTY) tell("An assistant speaks with this command over its standard input. Ctrl-C ends it.")
     const { stdioDoor } = await import("../../doors/mcp/StdioDoor.js")
     const caller = {
       reins,
-      workspaceId: async () => workspaceId,
+      workspaceId,
       keySpace: createHash("sha256")
         .update(target(url).apiKey ?? "")
         .digest("hex"),
@@ -37,3 +44,15 @@ export const mcp = remoteCommand({
     await close()
   }
 })
+
+/** Asks until there is an answer, which stays. */
+const askOnce = <A>(ask: () => Promise<A>): (() => Promise<A>) => {
+  let known: Promise<A> | undefined
+  return () => {
+    known ??= ask().catch((error: unknown) => {
+      known = undefined
+      throw error
+    })
+    return known
+  }
+}

@@ -6,7 +6,7 @@ import {
   type RequestReview,
   type RequestThread
 } from "@reins/client"
-import { harmless, painter } from "../terminal/Style.js"
+import { harmless, harmlessLine, painter } from "../terminal/Style.js"
 import { type CaredRequest, endOfRequest, nextCommand, standingSentences } from "./FollowRequest.js"
 
 /** The parts of a merge request as they were last read. */
@@ -20,18 +20,12 @@ export interface RequestParts {
 export const readParts = async (reins: Reins, { head_sha, id }: MergeRequest): Promise<RequestParts> => {
   const page = { merge_request_id: id, limit: 200 }
   const [checks, reviews, threads] = await Promise.all([
-    head_sha === null ? [] : allOf(reins.mergeRequests.listChecks({ ...page, head_sha })),
-    allOf(reins.mergeRequests.listReviews(page)),
-    allOf(reins.mergeRequests.listThreads(page))
+    head_sha === null ? [] : reins.mergeRequests.listChecks({ ...page, head_sha }).all(),
+    reins.mergeRequests.listReviews(page).all(),
+    reins.mergeRequests.listThreads(page).all()
   ])
   // A forge may make a review for each comment on a line, which the threads show.
   return { checks, reviews: reviews.filter(({ body, state }) => state !== "commented" || body !== ""), threads }
-}
-
-const allOf = async <A>(items: AsyncIterable<A>): Promise<ReadonlyArray<A>> => {
-  const all: Array<A> = []
-  for await (const item of items) all.push(item)
-  return all
 }
 
 const oneLine = (text: string): string => harmless(text).replaceAll(/\s+/g, " ").trim()
@@ -40,7 +34,7 @@ const oneLine = (text: string): string => harmless(text).replaceAll(/\s+/g, " ")
 export const printMergeRequest = (cared: CaredRequest, parts: RequestParts): void => {
   const { request } = cared
   const paint = painter(process.stdout)
-  const write = (line = "") => void process.stdout.write(`${line}\n`)
+  const write = (line = "") => void process.stdout.write(`${harmlessLine(line)}\n`)
   const section = (name: string, lines: ReadonlyArray<string>) => {
     if (lines.length === 0) return
     write()
@@ -106,5 +100,5 @@ const threadLine = ({ comments, id, line, outdated, path, resolved }: RequestThr
 
 const unreadOf = ({ standing }: MergeRequest): ReadonlyArray<string> =>
   (standing?.waiting_for ?? [])
-    .filter(({ kind }) => kind.endsWith("_unreadable") || kind === "checks_incomplete")
+    .filter(({ kind }) => kind.endsWith("_unreadable") || kind.endsWith("_incomplete"))
     .map(({ message }) => oneLine(message))

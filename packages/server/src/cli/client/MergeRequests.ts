@@ -94,8 +94,8 @@ const look = remoteCommand({
   ],
   run: async ({ json, request: merge_request_id }, connect) => {
     const { reins } = await connect()
-    const { merge_request: before } = await reins.mergeRequests.look({ merge_request_id })
-    const looked = await lookedAt(reins, before)
+    const { asked_at, merge_request: before } = await reins.mergeRequests.look({ merge_request_id })
+    const looked = await lookedAt(reins, before, asked_at)
     if (json) return printJsonNow(looked)
     process.stdout.write(`${harmless(waitingSentence(looked))}\n`)
     if (looked.observed_at === before.observed_at)
@@ -108,14 +108,14 @@ const lookMs = 70_000
 const pollMs = 250
 
 /** The merge request once the look that was asked for has ended, whether the forge could be read or not. */
-const lookedAt = async (reins: Reins, before: MergeRequest): Promise<MergeRequest> => {
+const lookedAt = async (reins: Reins, before: MergeRequest, askedAt: string): Promise<MergeRequest> => {
   const busy = liveProgress()
   const endsAt = performance.now() + lookMs
   const asked = before.next_look_at ?? ""
   try {
     for (;;) {
       const now = await reins.mergeRequests.get({ merge_request_id: before.id })
-      if (now.state !== "open" || (now.observed_at ?? "") > (before.observed_at ?? "")) return now
+      if (now.state !== "open" || (now.observed_at ?? "") >= askedAt) return now
       // A look that failed is followed by one that is later than the one that was asked for.
       if ((now.next_look_at ?? "") > asked) return now
       if (performance.now() > endsAt)

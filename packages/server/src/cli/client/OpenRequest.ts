@@ -1,3 +1,4 @@
+import { cutText } from "@reins/base/base/CutText"
 import {
   type CareInput,
   type Delivery,
@@ -7,7 +8,6 @@ import {
   ReinsApiError,
   waitingSentence
 } from "@reins/client"
-import { cutText } from "@reins/core/base/CutText"
 import { CommandFailed } from "../CommandFailed.js"
 import { tell } from "../terminal/Output.js"
 import { liveProgress } from "../terminal/Progress.js"

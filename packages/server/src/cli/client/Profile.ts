@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
-import { homedir } from "node:os"
 import { dirname, join } from "node:path"
-import { makeDirectory } from "@reins/core/base/MakeDirectory"
+import { homeDirectory } from "@reins/base/base/HomeDirectory"
+import { makeDirectory } from "@reins/base/base/MakeDirectory"
 import { Effect, Option, Schema } from "effect"
 import { CommandFailed } from "../CommandFailed.js"
 
@@ -10,9 +10,16 @@ const Profile = Schema.Struct({ url: Schema.String, api_key: Schema.String })
 /** The server that the commands of this user talk to, and the key that it knows them by. */
 export type Profile = typeof Profile.Type
 
-/** The file of the profile, below `XDG_CONFIG_HOME` or `~/.config`. */
-export const profileFile = (): string =>
-  join(process.env["XDG_CONFIG_HOME"] || join(homedir(), ".config"), "reins", "profile.json")
+/** The file of the profile, below `XDG_CONFIG_HOME` or `~/.config`. Throws `CommandFailed` for a user without a home. */
+export const profileFile = (): string => {
+  const home = homeDirectory()
+  const configs = process.env["XDG_CONFIG_HOME"] || (home === undefined ? undefined : join(home, ".config"))
+  if (configs === undefined)
+    throw new CommandFailed({
+      message: "This user has no home directory for the profile. Set XDG_CONFIG_HOME to a directory of yours."
+    })
+  return join(configs, "reins", "profile.json")
+}
 
 const decode = Schema.decodeUnknownOption(Schema.parseJson(Profile))
 
@@ -42,9 +49,11 @@ export const storeProfile = (profile: Profile): Effect.Effect<string, CommandFai
       return file
     },
     catch: (cause) =>
-      new CommandFailed({
-        message: `The profile cannot be stored in ${profileFile()} (${cause instanceof Error ? cause.message : cause}). Set XDG_CONFIG_HOME to a directory of yours.`
-      })
+      cause instanceof CommandFailed
+        ? cause
+        : new CommandFailed({
+            message: `The profile cannot be stored in ${profileFile()} (${cause instanceof Error ? cause.message : cause}). Set XDG_CONFIG_HOME to a directory of yours.`
+          })
   })
 
 /** The server and the key that the environment and the profile name. */
@@ -58,7 +67,7 @@ export interface Target {
 /** `REINS_URL` and `REINS_API_KEY` win over the profile. The key of a profile goes to the server of that profile alone. */
 export const target = (url: string | undefined = process.env["REINS_URL"]): Target => {
   const profile = storedProfile()
-  const named = url === undefined || url === "" ? undefined : url.replace(/\/+$/, "")
+  const named = url === undefined || url === "" ? undefined : url.replace(/(?<!\/)\/+$/, "")
   const stored = named === undefined || named === profile?.url ? profile?.api_key : undefined
   return {
     url: named ?? profile?.url,

@@ -1,5 +1,5 @@
+import { shortened } from "@reins/base/base/CutText"
 import type { CheckedServer, CheckedTool, ServerCheck } from "@reins/client"
-import { shortened } from "@reins/core/base/CutText"
 import { argument, flag, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
@@ -15,7 +15,7 @@ const standings: Readonly<Record<CheckedTool["standing"], string>> = {
   refused: "not offered"
 }
 
-const noteOf = ({ description, permission, standing }: CheckedTool): string => {
+const noteOf = ({ description, permission, reason, standing }: CheckedTool): string => {
   switch (standing) {
     case "offered":
       return permission === "ask" ? "asks people first" : ""
@@ -24,7 +24,7 @@ const noteOf = ({ description, permission, standing }: CheckedTool): string => {
     case "missing":
       return "The server does not have this tool."
     case "refused":
-      return "Its description or its schema is too long, or its input is no object."
+      return harmless(reason ?? "The server describes it in a way that cannot be offered.")
   }
 }
 
@@ -36,6 +36,7 @@ const rowsOf = ({ name, problem, state, tools }: CheckedServer): ReadonlyArray<R
 const unreached: Readonly<Record<CheckedServer["state"], string>> = {
   reached: "reached",
   auth_required: "not authorized",
+  unusable: "not usable",
   unreachable: "not reached"
 }
 

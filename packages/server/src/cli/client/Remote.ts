@@ -47,14 +47,18 @@ interface RemoteBody<P extends Parameters> {
   readonly takes: P
   readonly examples: readonly [Example, Example, ...ReadonlyArray<Example>]
   readonly details?: string
-  /** Connects when it is ready to: what is wrong with its words is said without a server. */
-  readonly run: (given: Given<P>, connect: (workspace?: string) => Promise<Remote>) => Promise<unknown>
+  /** Connects when it is ready to: what is wrong with its words is said without a server. `named` is the server of its words. */
+  readonly run: (
+    given: Given<P>,
+    connect: (workspace?: string) => Promise<Remote>,
+    named: string | undefined
+  ) => Promise<unknown>
 }
 
 /** A command that asks a server. */
 export const remoteCommand = <P extends Parameters>({ run, ...body }: RemoteBody<P>): Leaf => {
   const leafAt = (url: string | undefined) =>
-    command({ ...body, run: (given) => attempt(() => run(given, (workspace) => connect(url, workspace)), url) })
+    command({ ...body, run: (given) => attempt(() => run(given, (workspace) => connect(url, workspace), url), url) })
   return {
     ...leafAt(undefined),
     takes: { ...body.takes, ...connectionOptions },
@@ -62,8 +66,8 @@ export const remoteCommand = <P extends Parameters>({ run, ...body }: RemoteBody
   }
 }
 
-/** Connects to the server that is named, or that of the environment or the profile, and asks it who is calling. */
-export const connect = async (named?: string, workspace?: string): Promise<Remote> => {
+/** A client of the server that is named, or that of the environment or the profile. It asks nothing yet. */
+export const clientAt = (named?: string): Pick<Remote, "reins" | "url"> => {
   const { apiKey, url } = target(named)
   if (url === undefined || apiKey === undefined) {
     const missing = url === undefined ? "server" : `key for ${url}`
@@ -71,7 +75,12 @@ export const connect = async (named?: string, workspace?: string): Promise<Remot
       message: `There is no ${missing}. Run \`reins init\`, or set REINS_URL and REINS_API_KEY.`
     })
   }
-  const reins = client(url, apiKey)
+  return { reins: client(url, apiKey), url }
+}
+
+/** Connects to that server, and asks it who is calling. */
+export const connect = async (named?: string, workspace?: string): Promise<Remote> => {
+  const { reins, url } = clientAt(named)
   const { workspaces } = await reins.accounts.getMe()
   return { reins, url, workspaceId: workspaceOf(workspaces, workspace) }
 }

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process"
+import { bounded, type ForeignText, hasInOrder } from "@reins/base/base/ForeignText"
 import { CommandFailed } from "../CommandFailed.js"
 import { didYouMean } from "../terminal/Suggestion.js"
 
@@ -22,11 +23,16 @@ const listRefs = (url: string): Promise<Listed> =>
     const args = ["-c", "credential.interactive=false", "ls-remote", "--quiet", "--end-of-options", url]
     execFile("git", args, { env, timeout: patienceMs, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
       if (error === null) return resolve({ kind: "refs", refs: refsIn(stdout) })
-      const isMissing = /repository .*not found|not found$|does not exist|returned error: (?:404|410)/im.test(stderr)
+      const isMissing = isMissingBy(bounded(stderr, mostSaid))
       const isClosed = /could not read (?:Username|Password)|Authentication failed|returned error: 40[13]/i.test(stderr)
       resolve({ kind: isMissing ? "missing" : isClosed ? "closed" : "unknown" })
     })
   })
+
+const mostSaid = 64 * 1024
+
+const isMissingBy = (said: ForeignText): boolean =>
+  hasInOrder(said, ["repository ", "not found"]) || /not found$|does not exist|returned error: (?:404|410)/im.test(said)
 
 const refsIn = (stdout: string): ReadonlyMap<string, string> =>
   new Map(
@@ -48,16 +54,17 @@ export interface Asked {
 
 /**
  * The ref to start from. Throws `CommandFailed` when the remote says that there is no such repository, branch, tag or pull request, so that no
- * session is made of it. What this machine cannot find out is left to the server. `hasConnection` tells whether that could open a closed one.
+ * session is made of it. The server answers what this machine cannot find out. `isOpen` asks the server whether it can open the repository.
  */
 export const checkedRef = async (
   { pullRequest, ref, refs, url }: Asked,
-  hasConnection: () => Promise<boolean>
+  isOpen: (ref: string | undefined) => Promise<boolean>
 ): Promise<string | undefined> => {
   const listed = await listRefs(url)
-  if (listed.kind === "missing" || (listed.kind === "closed" && !(await hasConnection())))
+  const isClosed = listed.kind === "missing" || listed.kind === "closed"
+  if (isClosed && !(await isOpen(ref)))
     throw new CommandFailed({
-      message: `There is no public repository at ${url}. Check --repo. A private one needs a connection, which the console adds.`
+      message: `There is no public repository at ${url}. Check --repo. A private one needs a connection: reins connections add ${url}`
     })
   if (listed.kind !== "refs") {
     if (pullRequest === null || ref !== undefined) return ref ?? refs[0]

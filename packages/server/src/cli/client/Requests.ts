@@ -1,5 +1,5 @@
-import type { Interaction, Reins } from "@reins/client"
-import type { FormContent } from "@reins/core/domain/Form"
+import type { FormContent } from "@reins/base/domain/Form"
+import { askedText, escapeUnseen, type Interaction, type Reins } from "@reins/client"
 import { argument, flag, option, optionalArgument } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
@@ -10,8 +10,8 @@ import { valuesOf } from "./Forms.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
 
 /** The open questions of a session. */
-const openOf = async (reins: Reins, session_id: string): Promise<ReadonlyArray<Interaction>> =>
-  (await reins.interactions.list({ session_id, state: "pending", limit: 100 })).items
+const openOf = (reins: Reins, session_id: string): Promise<ReadonlyArray<Interaction>> =>
+  reins.interactions.list({ session_id, state: "pending", limit: 100 }).all()
 
 /** The open questions of the sessions that wait for a person. */
 const openIn = async (reins: Reins, workspace_id: string): Promise<ReadonlyArray<Interaction>> => {
@@ -42,17 +42,17 @@ export const requests = remoteCommand({
       session_id,
       expires_at.slice(11, 16),
       options.map((each) => each.id).join(",") || "--result",
-      harmless(title).replaceAll(/\s+/g, " ")
+      escapeUnseen(title).replaceAll(/\s+/g, " ")
     ])
     process.stdout.write(table([["REQUEST", "SESSION", "UNTIL", "ANSWERS", "QUESTION"], ...rows]))
-    if (session !== undefined) process.stdout.write(found.map(detailsOf).join(""))
+    process.stdout.write(found.map(detailsOf).join(""))
   }
 })
 
-/** The input of the call that a question asks for. Empty where the title of the question says all. */
-const detailsOf = ({ description, id, tool }: Interaction): string => {
-  const text = description ?? (tool === null ? "" : JSON.stringify(tool.input, null, 2))
-  return text === "" ? "" : `\n${id}:\n${harmless(text).replaceAll(/^/gm, "  ")}\n`
+/** The text of a question beyond its title. It is empty where the title says all. */
+const detailsOf = (asked: Interaction): string => {
+  const text = asked.tool === null ? askedText(asked) : escapeUnseen(JSON.stringify(asked.tool.input, null, 2))
+  return text === "" ? "" : `\n${asked.id}:\n${text.replaceAll(/^/gm, "  ")}\n`
 }
 
 /** `reins answer` */
@@ -133,12 +133,16 @@ const fieldsIn = (text: string): FormContent | undefined => {
   }
 }
 
-const chosenAnswer = async ({ options, title }: Interaction, given: string | undefined): Promise<string> => {
-  if (given === undefined && isInteractive())
+const chosenAnswer = async (asked: Interaction, given: string | undefined): Promise<string> => {
+  const { options, title } = asked
+  if (given === undefined && isInteractive()) {
+    const details = askedText(asked)
+    if (details !== "") tell(details)
     return ask.choice(
-      harmless(title),
+      escapeUnseen(title),
       options.map(({ id, name }) => ({ value: id, label: harmless(name) }))
     )
+  }
   const found = options.find(({ id, name }) => id === given || name.toLowerCase() === given?.toLowerCase())
   if (found !== undefined) return found.id
   const ids = options.map(({ id }) => id)

@@ -1,4 +1,4 @@
-import type { Session } from "@reins/client"
+import { askedText, escapeUnseen, type Session } from "@reins/client"
 import { argument, type Entry, type Example, entry, flag } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
@@ -39,6 +39,9 @@ const show = remoteCommand({
     ]
     for (const [name, value] of facts)
       if (value !== null) process.stdout.write(`${name.padEnd(11)} ${harmless(value)}\n`)
+    if (found.activity === "requires_action")
+      for await (const asked of reins.interactions.list({ session_id: session, state: "pending" }))
+        process.stdout.write(`\n${[`Asks: ${escapeUnseen(asked.title)}`, askedText(asked)].join("\n").trimEnd()}\n`)
   }
 })
 

@@ -4,7 +4,7 @@ import { join, relative } from "node:path"
 import { argument, entry, flag, group, requiredOption } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
-import { harmless, table } from "../terminal/Style.js"
+import { harmless, harmlessJson, table } from "../terminal/Style.js"
 import { remoteCommand } from "./Remote.js"
 
 const project = requiredOption("project", "The id of a project", { value: "id" })
@@ -53,7 +53,7 @@ const push = remoteCommand({
     const skill = await reins.projects.addSkill({ project_id: project, files })
     if (json) return printJsonNow(skill)
     tell(`The skill ${harmless(skill.name)} is kept. Name it in a version of the project:`)
-    process.stdout.write(`${JSON.stringify({ name: skill.name, digest: skill.digest })}\n`)
+    process.stdout.write(`${harmlessJson({ name: skill.name, digest: skill.digest })}\n`)
   }
 })
 

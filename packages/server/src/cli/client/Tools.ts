@@ -1,5 +1,7 @@
 import { statSync } from "node:fs"
+import { createRequire } from "node:module"
 import { resolve } from "node:path"
+import { types } from "node:util"
 import { type CallableFunction, type CallableFunctions, later } from "@reins/client"
 import { argument, entry, flag, group, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
@@ -8,10 +10,7 @@ import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
 
-/**
- * The functions of a module: its default export, or the one with the name `tools`. The build makes a `require` of the import. That takes a path and no
- * URL, and no module that awaits something at its top.
- */
+/** The functions of a module: its default export, or the one with the name `tools`. A module cannot await something at its top. */
 export const loadTools = async (path: string): Promise<CallableFunctions> => {
   const file = resolve(path)
   const found = statSync(file, { throwIfNoEntry: false })
@@ -19,9 +18,7 @@ export const loadTools = async (path: string): Promise<CallableFunctions> => {
     throw new CommandFailed({ message: `There is no file ${path}. Name the module that exports your functions.` })
   if (found.isDirectory())
     throw new CommandFailed({ message: `${path} is a folder. Name the module in it that exports your functions.` })
-  const module: Readonly<Record<string, unknown>> = await import(file).catch((cause: unknown) => {
-    throw new CommandFailed({ message: `The tools in ${path} could not be loaded: ${loadFailure(cause)}` })
-  })
+  const module = loadModule(file, path)
   const tools = module["default"] ?? module["tools"]
   if (typeof tools !== "object" || tools === null || Array.isArray(tools) || Object.keys(tools).length === 0)
     throw new CommandFailed({
@@ -32,6 +29,19 @@ export const loadTools = async (path: string): Promise<CallableFunctions> => {
     if (fault !== undefined) throw new CommandFailed({ message: `The tool ${name} of ${path} ${fault}` })
   }
   return tools as CallableFunctions
+}
+
+/** Gives the exports of a module of either kind. The program is a script without `import()`, and bundlers put different calls in its place. */
+const loadModule = (file: string, path: string): Readonly<Record<string, unknown>> => {
+  try {
+    const found: unknown = createRequire(file)(file)
+    const { __esModule, tools } = Object(found)
+    if (types.isModuleNamespaceObject(found) || __esModule === true) return found as Readonly<Record<string, unknown>>
+    // A function may have the name `tools`, and CommonJS has no default export that could stand beside it.
+    return typeof tools === "object" && typeof tools?.run !== "function" ? { tools } : { default: found }
+  } catch (cause) {
+    throw new CommandFailed({ message: `The tools in ${path} could not be loaded: ${loadFailure(cause)}` })
+  }
 }
 
 /** The reason why a module cannot be loaded, in one line, with the place of a mistake in its words. */

@@ -1,7 +1,7 @@
+import { shortened } from "@reins/base/base/CutText"
 import { type EventPayload, type MessageDelta, type RepositoryFilter, ToolCalls, type TypedEvent } from "@reins/client"
-import { shortened } from "@reins/core/base/CutText"
 import { inSeconds, liveProgress, type Progress } from "../terminal/Progress.js"
-import { harmless, hasColors, painter } from "../terminal/Style.js"
+import { harmless, harmlessLine, hasColors, painter } from "../terminal/Style.js"
 
 /** Says what the agent sees of the files of a filter, since Reins runs none. */
 export const filterNote = ({ filter, files }: RepositoryFilter): string => {
@@ -95,7 +95,7 @@ export class TurnView {
   /** A line of its own, as a person reads it. */
   readonly line = (text: string): void => {
     this.endLine()
-    process.stdout.write(`${text}\n`)
+    process.stdout.write(`${harmlessLine(text)}\n`)
   }
 
   /** Ends what is being written, so that others may write below it. */

@@ -20,8 +20,7 @@ const list = remoteCommand({
   ],
   run: async ({ json, workspace }, connect) => {
     const { reins, workspaceId } = await connect(workspace)
-    const endpoints: Array<WebhookEndpoint> = []
-    for await (const endpoint of reins.webhooks.listEndpoints({ workspace_id: workspaceId })) endpoints.push(endpoint)
+    const endpoints = await reins.webhooks.listEndpoints({ workspace_id: workspaceId }).all()
     if (json) return endpoints.forEach(printJsonNow)
     if (endpoints.length === 0) return tell("There is no endpoint yet. Make one: reins webhooks add URL")
     const rows = endpoints.map((endpoint) => [

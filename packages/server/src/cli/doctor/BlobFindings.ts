@@ -1,5 +1,5 @@
-import { type BlobAddress, blobAddressText } from "@reins/core/base/BlobAddress"
-import { toMillis } from "@reins/core/domain/Timestamp"
+import { type BlobAddress, blobAddressText } from "@reins/base/base/BlobAddress"
+import { toMillis } from "@reins/base/domain/Timestamp"
 import * as NodeRows from "@reins/core/placement/NodeRows"
 import { Blobs } from "@reins/core/store/Blobs"
 import { Database } from "@reins/core/store/Database"

@@ -2,19 +2,19 @@ import { execFile } from "node:child_process"
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import { promisify } from "node:util"
+import { type Ring, readRing } from "@reins/base/secrets/KeyRingFile"
 import { type Inventory, inventory, missingFrom } from "@reins/core/backup/Inventory"
-import { Executors } from "@reins/core/executor/Executors"
-import { select, systemsInWords, systemsOf, thisMachine } from "@reins/core/harness/HostPlatform"
-import { HarnessInstall } from "@reins/core/harness/Install"
-import { Manifests } from "@reins/core/harness/Manifests"
 import * as SmtpMailer from "@reins/core/identity/SmtpMailer"
 import { sealedValues } from "@reins/core/Rooms"
-import { type Ring, readRing } from "@reins/core/secrets/KeyRingFile"
 import { Database } from "@reins/core/store/Database"
 import * as DatabaseFile from "@reins/core/store/DatabaseFile"
 import { databaseFile, restoreMarker, serverLock } from "@reins/core/store/DataDirectory"
 import { failedStatementOf } from "@reins/core/store/FailedStatement"
 import { known, pending } from "@reins/core/store/Migrations"
+import { Executors } from "@reins/machine/executor/Executors"
+import { select, systemsInWords, systemsOf, thisMachine } from "@reins/machine/harness/HostPlatform"
+import { HarnessInstall } from "@reins/machine/harness/Install"
+import { Manifests } from "@reins/machine/harness/Manifests"
 import { Cause, Effect, Either, Layer } from "effect"
 import { type Config, isLoopback } from "../../Config.js"
 import { reasonOfDefect } from "../DefectReason.js"
@@ -67,7 +67,7 @@ const leastGit = [2, 38] as const
 const git = Effect.promise(async (): Promise<Finding> => {
   const said = await promisify(execFile)("git", ["--version"]).catch(() => undefined)
   const [major = 0, minor = 0] =
-    /(\d+)\.(\d+)/
+    /(?<!\d)(\d+)\.(\d+)/
       .exec(said?.stdout ?? "")
       ?.slice(1)
       .map(Number) ?? []

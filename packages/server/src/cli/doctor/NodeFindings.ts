@@ -1,4 +1,4 @@
-import type { SessionId } from "@reins/core/domain/Ids"
+import type { SessionId } from "@reins/base/domain/Ids"
 import * as NodeRows from "@reins/core/placement/NodeRows"
 import { Database } from "@reins/core/store/Database"
 import { type SealFacts, sealFacts } from "@reins/core/worktrees/snapshots/SnapshotFacts"

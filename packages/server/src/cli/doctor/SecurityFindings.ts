@@ -1,5 +1,5 @@
 import { existsSync, statSync } from "node:fs"
-import { whyShared } from "@reins/core/base/PrivateDirectory"
+import { whyShared } from "@reins/base/base/PrivateDirectory"
 import { type Config, isLoopback } from "../../Config.js"
 import * as Installation from "../operator/Installation.js"
 import { type Finding, fail, ok, warn } from "./Finding.js"

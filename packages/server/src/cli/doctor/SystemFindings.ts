@@ -1,4 +1,4 @@
-import { hasProc } from "@reins/core/base/ProcFs"
+import { hasProc } from "@reins/base/base/ProcFs"
 import { type Finding, ok, warn } from "./Finding.js"
 
 /** Says how the processes of agents are found here, and what cannot be promised. */

@@ -1,5 +1,5 @@
-import type { CapabilityName } from "@reins/core/harness/Capability"
-import type { Check } from "@reins/core/harness/Evidence"
+import type { CapabilityName } from "@reins/machine/harness/Capability"
+import type { Check } from "@reins/machine/harness/Evidence"
 import { Effect } from "effect"
 import * as Abilities from "./conformance/Abilities.js"
 import * as Failures from "./conformance/Failures.js"

@@ -1,5 +1,5 @@
-import { type OptionalProvider, optionalProviders } from "@reins/core/harness/OptionalManifests"
 import { settingsFiles } from "@reins/core/store/DataDirectory"
+import { type OptionalProvider, optionalProviders } from "@reins/machine/harness/OptionalManifests"
 import { Effect, Schema } from "effect"
 import type { CommandFailed } from "../CommandFailed.js"
 import { installationFile } from "../operator/InstallationFile.js"

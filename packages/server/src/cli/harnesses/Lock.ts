@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
+import { fitsName } from "@reins/base/base/Globs"
 import { Effect, Schema } from "effect"
 import { command, option, someArguments } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
@@ -70,11 +71,8 @@ const inexact = (given: string) =>
 
 /** Matches names by a comma list of patterns, in which `*` stands for anything. */
 const matching = (patterns: string): ((name: string) => boolean) => {
-  const wholes = patterns.split(",").map((pattern) => {
-    const parts = pattern.split("*").map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&"))
-    return new RegExp(`^${parts.join(".*")}$`)
-  })
-  return (name) => wholes.some((whole) => whole.test(name))
+  const wholes = patterns.split(",")
+  return (name) => wholes.some((whole) => fitsName(whole, name))
 }
 
 const decodeLock = Schema.decodeUnknown(Schema.parseJson(PackageLock))

@@ -1,5 +1,5 @@
 import { posix } from "node:path"
-import type { PinnedPackage, Platform } from "@reins/core/harness/Manifest"
+import type { PinnedPackage, Platform } from "@reins/machine/harness/Manifest"
 import { Schema } from "effect"
 
 const Names = Schema.optionalWith(Schema.Array(Schema.String), { exact: true })

@@ -1,4 +1,4 @@
-import { type CapabilityName, type CapabilityProof, capabilityNames } from "@reins/core/harness/Capability"
+import { type CapabilityName, type CapabilityProof, capabilityNames } from "@reins/machine/harness/Capability"
 
 /** A provider with what is proven of it. */
 export interface ProvenProvider {

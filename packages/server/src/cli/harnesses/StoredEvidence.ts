@@ -1,5 +1,5 @@
-import { Evidence } from "@reins/core/harness/Evidence"
 import { settingsFiles } from "@reins/core/store/DataDirectory"
+import { Evidence } from "@reins/machine/harness/Evidence"
 import { Effect, Schema } from "effect"
 import type { CommandFailed } from "../CommandFailed.js"
 import { installationFile } from "../operator/InstallationFile.js"

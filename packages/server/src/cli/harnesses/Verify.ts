@@ -1,14 +1,15 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
-import { homedir } from "node:os"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { now } from "@reins/core/domain/Timestamp"
+import { homeDirectory } from "@reins/base/base/HomeDirectory"
+import { now } from "@reins/base/domain/Timestamp"
 import * as Embedded from "@reins/core/Embedded"
-import { capabilityNames } from "@reins/core/harness/Capability"
-import { type Check, type Evidence, evidenceSubject, proofsOf, vouched } from "@reins/core/harness/Evidence"
-import { select } from "@reins/core/harness/HostPlatform"
-import { HarnessInstall } from "@reins/core/harness/Install"
-import type { Manifest } from "@reins/core/harness/Manifest"
-import { Manifests } from "@reins/core/harness/Manifests"
+import { capabilityNames } from "@reins/machine/harness/Capability"
+import { type Check, type Evidence, evidenceSubject, proofsOf, vouched } from "@reins/machine/harness/Evidence"
+import { select } from "@reins/machine/harness/HostPlatform"
+import { HarnessInstall } from "@reins/machine/harness/Install"
+import type { Manifest } from "@reins/machine/harness/Manifest"
+import { Manifests } from "@reins/machine/harness/Manifests"
 import { Effect, Layer, Logger, LogLevel, Option, Schema } from "effect"
 import type { Config } from "../../Config.js"
 import { command, flag, option, optionalArgument } from "../Command.js"
@@ -175,7 +176,7 @@ const trial = (
       )
       // Not in the temporary directory: codex refuses a home there.
       const directory = yield* Effect.acquireRelease(
-        Effect.promise(() => mkdtemp(join(homedir(), ".reins-verify-"))),
+        Effect.promise(() => mkdtemp(join(homeDirectory() ?? tmpdir(), ".reins-verify-"))),
         (path) => Effect.promise(() => rm(path, { recursive: true, force: true, maxRetries: 5 }))
       )
       const hopeful = { ...manifest, capabilities: hoped(manifest) }

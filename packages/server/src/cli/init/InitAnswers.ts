@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process"
-import { once } from "@reins/core/base/Once"
-import type { GatewayProtocol } from "@reins/core/domain/GatewayProtocol"
+import { once } from "@reins/base/base/Once"
+import type { GatewayProtocol } from "@reins/base/domain/GatewayProtocol"
 import { EmailAddress } from "@reins/core/identity/Account"
 import { normaliseEmail } from "@reins/core/identity/AccountStore"
 import * as PasswordRules from "@reins/core/identity/PasswordRules"

@@ -1,6 +1,6 @@
+import type { GatewayProtocol } from "@reins/base/domain/GatewayProtocol"
 import { type Connection, type Reins, ReinsApiError } from "@reins/client"
 import { builtInGateways } from "@reins/core/Core"
-import type { GatewayProtocol } from "@reins/core/domain/GatewayProtocol"
 import { Effect } from "effect"
 import { CommandFailed } from "../CommandFailed.js"
 import { chosenProvider } from "../client/Providers.js"
@@ -61,8 +61,8 @@ const findConnection = async (
   needed: { readonly kind: string; readonly protocols: ReadonlyArray<string> | undefined },
   { gateway, protocol }: WantedConnection
 ): Promise<Connection | undefined> => {
-  const { items } = await reins.connections.list({ workspace_id, limit: 200 })
-  const found = items
+  const all = await reins.connections.list({ workspace_id, limit: 200 }).all()
+  const found = all
     .filter((each) => each.kind === needed.kind && each.state === "active")
     .filter(({ settings }) => needed.protocols?.includes(settings["protocol"] ?? "") !== false)
     .filter(({ settings }) => gateway === undefined || settings["base_url"] === gateway)
@@ -161,13 +161,13 @@ const validate = async (reins: Reins, connection_id: string) => {
   busy.say("Asking the gateway")
   const { operation, validation: begun } = await reins.connections.validate({ connection_id })
   await reins.jobs.wait(operation).finally(busy.clear)
-  const { items } = await reins.connections.listValidations({ connection_id, limit: 20 })
-  return items.find(({ id }) => id === begun.id)
+  const all = await reins.connections.listValidations({ connection_id }).all()
+  return all.find(({ id }) => id === begun.id)
 }
 
 /** The address with the version that gateways have at its end; undefined when it has one. */
 const withVersion = (address: string | undefined): string | undefined =>
-  address === undefined || /\/v\d+\w*\/*$/.test(address) ? undefined : `${address.replace(/\/+$/, "")}/v1`
+  address === undefined || /\/v\d\w*\/*$/.test(address) ? undefined : `${address.replace(/(?<!\/)\/+$/, "")}/v1`
 
 /** The sentence for a connection that was not confirmed. */
 const whyRefused = (reason: string | null, address: string, isLonger: boolean): string => {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { rename, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { makeDirectory } from "@reins/core/base/MakeDirectory"
+import { makeDirectory } from "@reins/base/base/MakeDirectory"
 import { Effect, Option, Schema } from "effect"
 import { CommandFailed } from "../CommandFailed.js"
 

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs"
-import { newRing, readRing, writeRing } from "@reins/core/secrets/KeyRingFile"
+import { newRing, readRing, writeRing } from "@reins/base/secrets/KeyRingFile"
 import * as DatabaseFile from "@reins/core/store/DatabaseFile"
 import { KeyRotation, type KeyUse } from "@reins/core/upkeep/KeyRotation"
 import { Effect } from "effect"

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs"
 import { SqlClient } from "@effect/sql"
-import { release } from "@reins/core/base/Release"
+import { release } from "@reins/base/base/Release"
 import { Database } from "@reins/core/store/Database"
 import { databaseFile } from "@reins/core/store/DataDirectory"
 import { pending, requireNoneOlder, requireUsable, type SchemaState, stateOf } from "@reins/core/store/Migrations"

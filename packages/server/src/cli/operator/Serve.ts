@@ -1,8 +1,9 @@
 import { createServer } from "node:net"
 import { setFlagsFromString } from "node:v8"
 import * as Core from "@reins/core/Core"
-import { Executors } from "@reins/core/executor/Executors"
 import { Accounts } from "@reins/core/identity/Accounts"
+import { Executors } from "@reins/machine/executor/Executors"
+import { endStarter } from "@reins/machine/git/Starter"
 import { Duration, Effect, Layer, Logger } from "effect"
 import type { Config } from "../../Config.js"
 import * as HttpServer from "../../HttpServer.js"
@@ -54,10 +55,13 @@ export const serverLayer = (
   })
 
 /**
- * Collects garbage once it is as much as what is used. On a machine with much memory V8 lets it become three times as much. It is set once
- * the server is ready, because V8 takes compiled code only with the flags that it was compiled with.
+ * Collects garbage once it is as much as what is used. On a machine with much memory V8 lets it become three times as much. The nursery may grow
+ * from now on. Both are set once the server is ready, because V8 takes compiled code only with the flags that it was compiled with.
  */
-const collectEarlier = Effect.sync(() => setFlagsFromString("--heap-growing-percent=100"))
+const collectForWork = Effect.sync(() => {
+  setFlagsFromString("--heap-growing-percent=100")
+  setFlagsFromString("--semi-space-growth-factor=2")
+})
 
 /** Prints the URL for the program that started this one, and logs the first steps for an operator without an account. */
 const announce = (config: Config) =>
@@ -72,7 +76,7 @@ const announce = (config: Config) =>
           `${JSON.stringify({ event: "ready", url: server.url, data_dir: config.dataDir, executor })}\n`
         )
       )
-      yield* collectEarlier
+      yield* collectForWork
       if (setupCode === null) return
       const browser = config.console ? "Or make it in a browser, with the link of: reins accounts first" : ""
       yield* Effect.logInfo(
@@ -132,5 +136,5 @@ export const serve = command({
     ["reins serve", "Serve the installation in the working directory on port 7117"],
     ["reins serve --data-dir /var/lib/reins --port 8080", "Serve another one"]
   ],
-  run: (options) => Effect.flatMap(configOf(options), program)
+  run: (options) => Effect.ensuring(Effect.flatMap(configOf(options), program), Effect.promise(endStarter))
 })

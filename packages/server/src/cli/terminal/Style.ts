@@ -9,16 +9,37 @@ export type Style = "bold" | "cyan" | "dim" | "green" | "red" | "yellow"
 export const painter = (stream: NodeJS.WriteStream): ((style: Style, text: string) => string) =>
   hasColors(stream) ? (style, text) => styleText(style, text) : (_, text) => text
 
-/**
- * Text of others without what a terminal would obey, such as escapes that move the cursor, name the window or type for its reader. Lines and
- * tabs stay.
- */
-export const harmless = (text: string): string =>
+/** Control characters but tabs and line ends, and characters that turn the direction of a text. */
+const obeyed =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
-  text.replaceAll(/\r(?=\n)/g, "").replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "\ufffd")
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g
+
+/**
+ * Text of others without what a terminal would obey, such as escapes that move the cursor, name the window, type for its reader or turn the text
+ * behind them. Lines and tabs stay.
+ */
+export const harmless = (text: string): string => text.replaceAll(/\r(?=\n)/g, "").replaceAll(obeyed, "\ufffd")
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they begin a style
+const style = /(\u001b\[[0-9;]{1,16}m)/
+
+/** `harmless` for a line of ours, which keeps its styles. */
+export const harmlessLine = (line: string): string =>
+  line
+    .split(style)
+    .map((part, at) => (at % 2 === 1 ? part : harmless(part)))
+    .join("")
+
+/** JSON in which what a terminal would obey is escaped. */
+export const harmlessJson = (value: unknown, indent?: number): string =>
+  JSON.stringify(value, null, indent).replaceAll(obeyed, (character) => {
+    const code = character.charCodeAt(0).toString(16)
+    return `\\u${code.padStart(4, "0")}`
+  })
 
 /** A table with its columns aligned; the last one is not padded. */
-export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+export const table = (given: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const rows = given.map((row) => row.map(harmlessLine))
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   const line = (row: ReadonlyArray<string>) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")
   return rows.map((row) => `${line(row).trimEnd()}\n`).join("")

@@ -79,7 +79,7 @@ export class OpenSession {
     const commands = offeredCommands(editor.machine)
     this.updates = new SessionUpdates(this.paths, (id) => this.mine.has(id), isPrepared, commands)
     this.pace = new Pace((update) => this.notify(update))
-    this.questions = new Questions({ ...editor, reins, paths: this.paths, say: this.say })
+    this.questions = new Questions({ ...editor, reins, paths: this.paths, say: this.say, callOf: this.updates.call })
   }
 
   /** Follows the session from an event on. */
@@ -106,8 +106,8 @@ export class OpenSession {
 
   /** Asks again what an editor before was asked. */
   readonly askPending = async (): Promise<void> => {
-    const { items } = await this.reins.interactions.list({ session_id: this.id, state: "pending" })
-    for (const interaction of items) void this.questions.ask(interaction)
+    const asked = await this.reins.interactions.list({ session_id: this.id, state: "pending" }).all()
+    for (const interaction of asked) void this.questions.ask(interaction)
   }
 
   readonly prompt = async (prompt: ReadonlyArray<ContentBlock>, cancelling: AbortSignal): Promise<PromptResponse> => {
@@ -253,8 +253,7 @@ export class OpenSession {
 
   /** An interrupted turn holds the queue until somebody has looked. The person who writes on has read its sentence here. */
   private async acknowledge(): Promise<void> {
-    const { items } = await this.reins.turns.list({ session_id: this.id })
-    for (const { actions, id } of items)
+    for await (const { actions, id } of this.reins.turns.list({ session_id: this.id, state: "interrupted" }))
       if (actions.includes("acknowledge")) await this.reins.turns.acknowledge({ turn_id: id })
   }
 

@@ -58,8 +58,7 @@ export const runOwnCommand = async (place: Place, { name, rest }: OwnCommand): P
 
 /** The newest changeset that can be read. A capture makes one where there is none. */
 const newestChangeset = async (reins: Reins, session_id: string): Promise<Changeset | undefined> => {
-  const { items } = await reins.sessions.listChangesets({ session_id, limit: 20 })
-  const ready = items.find(({ state }) => state === "ready")
+  const [ready] = (await reins.sessions.listChangesets({ session_id, state: "ready", limit: 1 })).items
   if (ready !== undefined) return ready
   const { changeset, operation } = await reins.sessions.capture({ session_id })
   const job = await reins.jobs.wait(operation)

@@ -9,6 +9,8 @@ export interface Paths {
   readonly toEditor: (path: string) => string
   /** A text in which the paths of the session's workspace become those of the editor's folder. */
   readonly inText: (text: string) => string
+  /** A value of JSON whose texts are as `inText` gives them, names of fields too. */
+  readonly inValue: (value: unknown) => unknown
   /** The path from the root of the repository for a file of the editor; undefined for one outside of its folder. */
   readonly fromEditor: (uri: string) => string | undefined
 }
@@ -30,9 +32,16 @@ export const makePaths = (sessionId: string, folder: string, machine: EditorMach
     }
     return out + text.slice(from)
   }
+  const inValue = (value: unknown, depth = 0): unknown => {
+    if (typeof value === "string") return inText(value)
+    if (typeof value !== "object" || value === null || depth > deepest) return value
+    if (Array.isArray(value)) return value.map((each) => inValue(each, depth + 1))
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [inText(name), inValue(each, depth + 1)]))
+  }
   return {
     folder,
     inText,
+    inValue: (value) => inValue(value),
     toEditor: (path) => {
       const plain = inText(path)
       return isAbsolute(plain) ? plain : join(folder, plain)
@@ -47,9 +56,22 @@ export const makePaths = (sessionId: string, folder: string, machine: EditorMach
   }
 }
 
+/** The input of a tool may be nested deeper, and stays as it is there. */
+const deepest = 32
+
+/** Lines as editors write them after an address: `#L10`, `#L10-20`, `#L10-L20`, `#L10:20`, `#L10C3-L20C5`. */
+const lineFragment = /#L(\d{1,9})(?:C\d{1,9})?(?:[-:]L?(\d{1,9})(?:C\d{1,9})?)?$/
+
+/** The lines that an address selects, as in `10-20`; undefined for a whole file. */
+export const linesOf = (uri: string): string | undefined => {
+  const [, first, last = first] = lineFragment.exec(uri) ?? []
+  if (first === undefined) return undefined
+  return first === last ? first : `${first}-${last}`
+}
+
 /** The file that an address names; undefined for another kind of address. */
 export const fileOf = (uri: string): string | undefined => {
-  if (isAbsolute(uri)) return uri
+  if (isAbsolute(uri)) return uri.replace(lineFragment, "")
   try {
     return uri.startsWith("file:") ? fileURLToPath(uri) : undefined
   } catch {

@@ -4,7 +4,7 @@ import { type AgentContext, type ClientCapabilities, type ContentBlock, methods 
 import type { Reins, TextBlock } from "@reins/client"
 import { type AttachedBlock, type Attachment, attach, sentAlong } from "./Attachments.js"
 import { type EditorMachine, mostTextBytes } from "./EditorMachine.js"
-import { fileOf, type Paths } from "./Paths.js"
+import { fileOf, linesOf, type Paths } from "./Paths.js"
 import { invalid } from "./Refusals.js"
 
 interface Source {
@@ -45,7 +45,7 @@ const partOf = async (source: Source, block: ContentBlock, number: number): Prom
       return sentAlong(block.mimeType, block.data, number)
     case "resource": {
       const { resource } = block
-      if ("text" in resource) return named(placeOf(source.paths, resource.uri), resource.text, "")
+      if ("text" in resource) return named(placeOf(source.paths, resource.uri), resource.text, selection(resource.uri))
       return sentAlong(resource.mimeType ?? "", resource.blob, number, nameIn(resource.uri))
     }
     case "resource_link":
@@ -68,12 +68,20 @@ const linked = async (source: Source, uri: string): Promise<string | Attachment>
   const file = fileOf(uri)
   if (path !== undefined && file !== undefined) {
     const theirs = await editorText(source, file)
-    if (theirs === undefined || !(await differs(source, path, theirs))) return `\`${path}\``
-    return `\`${path}\`, which differs in the editor:\n${named(path, theirs, ' version="of the editor"')}`
+    const lines = linesOf(uri)
+    const place = lines === undefined ? `\`${path}\`` : `lines ${lines} of \`${path}\``
+    if (theirs === undefined || !(await differs(source, path, theirs))) return place
+    return `${place}, which differs in the editor:\n${named(path, theirs, ' version="of the editor"')}`
   }
   if (file === undefined) return uri
   const outside = await source.machine?.attachment(file)
   return outside ?? `(${basename(file)} cannot be read, or is too large, so it is not part of the message.)`
+}
+
+/** The lines that a person has selected, as an attribute. */
+const selection = (uri: string): string => {
+  const lines = linesOf(uri)
+  return lines === undefined ? "" : ` lines="${lines}"`
 }
 
 const named = (path: string, content: string, more: string): string =>

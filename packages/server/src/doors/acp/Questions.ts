@@ -3,17 +3,29 @@ import {
   type ClientCapabilities,
   type ElicitationPropertySchema,
   methods,
-  type RequestPermissionRequest
+  type RequestPermissionRequest,
+  type ToolCallUpdate
 } from "@agentclientprotocol/sdk"
-import { type FormField, type Interaction, type Reins, ReinsApiError } from "@reins/client"
+import {
+  askedText,
+  escapeUnseen,
+  type FormField,
+  type Interaction,
+  inputOfDescription,
+  type Reins,
+  ReinsApiError,
+  type ToolPayload
+} from "@reins/client"
 import type { Paths } from "./Paths.js"
-import { text, toolCallId } from "./ToolUpdates.js"
+import { text, toolCall, toolCallId } from "./ToolUpdates.js"
 
 interface Asking {
   readonly reins: Reins
   readonly client: AgentContext
   readonly capabilities: ClientCapabilities
   readonly paths: Paths
+  /** The call of a tool as the editor was told of it. */
+  readonly callOf: (id: string) => ToolPayload | undefined
   /** Shows a line in the conversation. */
   readonly say: (line: string) => void
 }
@@ -68,21 +80,15 @@ export class Questions {
   }
 
   private elsewhere({ session_id, title }: Interaction): string {
-    return `The agent asks: ${title}. Answer at ${this.asking.reins.baseUrl}/ui/sessions/${session_id}`
+    return `The agent asks: ${escapeUnseen(title)}. Answer at ${this.asking.reins.baseUrl}/ui/sessions/${session_id}`
   }
 
   private async permission(interaction: Interaction, gone: AbortSignal): Promise<Answer | undefined> {
-    const { client, paths } = this.asking
-    const { budget_of, description, id, kind, options, session_id, title, tool_id, turn_id } = interaction
-    const raise = kind === "budget" ? `Raise it: reins budget ${budget_of ?? "ID"} AMOUNT` : undefined
-    const more = [description, raise].filter((each) => each != null).join("\n")
+    const { client } = this.asking
+    const { options, session_id } = interaction
     const asked: RequestPermissionRequest = {
       sessionId: session_id,
-      toolCall: {
-        toolCallId: tool_id === null ? id : toolCallId(turn_id, tool_id),
-        title: paths.inText(title),
-        ...(more !== "" && tool_id === null && { content: [text(paths.inText(more))] })
-      },
+      toolCall: this.subject(interaction),
       options: options.map((option) => ({
         optionId: option.id,
         name: option.name,
@@ -94,6 +100,28 @@ export class Questions {
       stopWaitingOnCancel: true
     })
     return outcome.outcome === "selected" && "optionId" in outcome ? { answer: String(outcome.optionId) } : undefined
+  }
+
+  /**
+   * The subject that a person decides about. Editors show the call with the edits, places and input of the log, because a description may be cut. Anything
+   * else is told with words.
+   */
+  private subject(interaction: Interaction): ToolCallUpdate {
+    const { callOf, paths } = this.asking
+    const { budget_of, description, id, kind, title, tool_id, turn_id } = interaction
+    const callId = tool_id === null ? id : toolCallId(turn_id, tool_id)
+    const call = callOf(callId)
+    const shown = call === undefined ? {} : toolCall(paths, callId, call)
+    const raise = kind === "budget" ? `\nRaise it: reins budget ${budget_of ?? "ID"} AMOUNT` : ""
+    const words = paths.inText(askedText(interaction)) + raise
+    const input = description === null ? undefined : inputOfDescription(description)
+    return {
+      ...(input !== undefined && { rawInput: paths.inValue(input) }),
+      ...shown,
+      toolCallId: callId,
+      title: escapeUnseen(paths.inText(title)),
+      ...(words !== "" && (call === undefined || call.diffs.length === 0) && { content: [text(words.trim())] })
+    }
   }
 
   private async form(interaction: Interaction, fields: ReadonlyArray<FormField>, gone: AbortSignal) {

@@ -6,6 +6,13 @@ export const refusalOf = (error: unknown): unknown => {
   if (error instanceof ReinsApiError) {
     const { code, message, requestId, status } = error
     const data = { code, ...(requestId !== undefined && { request_id: requestId }) }
+    if (code === "model_required")
+      return new RequestError(
+        -32603,
+        "No model is chosen, and the gateway of the connection lists none. Say which one the connection prefers: " +
+          "reins connections prefer CONNECTION MODEL. Then begin a new session.",
+        data
+      )
     if (status === 401)
       return new RequestError(
         -32000,

@@ -150,8 +150,8 @@ const agentOption = ({ category, choices, description, id, name, value }: AgentO
 /** The model that the connection of a session prefers; null for none. */
 const preferredModel = async (reins: Reins, session: Session): Promise<string | null> => {
   const { harness, workspace_id } = session
-  const { items } = await reins.connections.list({ workspace_id, limit: 200 })
-  const fitting = items.filter(
+  const connections = await reins.connections.list({ workspace_id, limit: 200 }).all()
+  const fitting = connections.filter(
     ({ id, state }) => state === "active" && (harness.connection_id === null || id === harness.connection_id)
   )
   return fitting.find(({ preferred_model }) => preferred_model !== null)?.preferred_model ?? null

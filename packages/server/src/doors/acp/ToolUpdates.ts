@@ -1,5 +1,5 @@
 import type { SessionUpdate, ToolCall, ToolCallContent, ToolKind } from "@agentclientprotocol/sdk"
-import type { AgentMedia, ToolPayload } from "@reins/client"
+import { type AgentMedia, escapeUnseen, type ToolPayload } from "@reins/client"
 import type { Paths } from "./Paths.js"
 
 const kinds: ReadonlyArray<ToolKind> = [
@@ -26,13 +26,14 @@ const statuses = {
 /** The id of a tool call for the editor. An agent's own ids are unique within a turn only. */
 export const toolCallId = (turnId: string | undefined, toolId: string): string => `${turnId ?? ""}:${toolId}`
 
+/** All that is known of a tool call, as an update. */
+export const toolUpdate = (paths: Paths, id: string, tool: ToolPayload, isFirst: boolean): SessionUpdate => {
+  const call = toolCall(paths, id, tool)
+  return isFirst ? { ...call, sessionUpdate: "tool_call" } : { ...call, sessionUpdate: "tool_call_update" }
+}
+
 /** All that is known of a tool call. */
-export const toolUpdate = (
-  { inText, toEditor }: Paths,
-  id: string,
-  tool: ToolPayload,
-  isFirst: boolean
-): SessionUpdate => {
+export const toolCall = ({ inText, inValue, toEditor }: Paths, id: string, tool: ToolPayload): ToolCall => {
   const output = tool.output_text
   const content: Array<ToolCallContent> = [
     ...tool.diffs.map(({ new_text, old_text, path }) => ({
@@ -44,16 +45,15 @@ export const toolUpdate = (
     ...(output === null || output === "" ? [] : [text(tool.kind === "execute" ? fenced(output) : inText(output))]),
     ...tool.media.flatMap(shown)
   ]
-  const call: ToolCall = {
+  return {
     toolCallId: id,
-    title: inText(tool.title) || tool.kind,
+    title: escapeUnseen(inText(tool.title)) || tool.kind,
     kind: kinds.find((kind) => kind === tool.kind) ?? "other",
     status: statuses[tool.state],
     ...(content.length > 0 && { content }),
     locations: tool.locations.map(({ line, path }) => ({ path: toEditor(path), ...(line !== null && { line }) })),
-    rawInput: tool.input
+    rawInput: inValue(tool.input)
   }
-  return isFirst ? { ...call, sessionUpdate: "tool_call" } : { ...call, sessionUpdate: "tool_call_update" }
 }
 
 export const text = (words: string): ToolCallContent => ({ type: "content", content: { type: "text", text: words } })

@@ -1,5 +1,12 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk"
-import { type AgentPlan, type Message, type MessageDelta, ToolCalls, type TypedEvent } from "@reins/client"
+import {
+  type AgentPlan,
+  type Message,
+  type MessageDelta,
+  ToolCalls,
+  type ToolPayload,
+  type TypedEvent
+} from "@reins/client"
 import type { offeredCommands } from "./OwnCommands.js"
 import type { Paths } from "./Paths.js"
 import { Preparation } from "./Preparation.js"
@@ -13,7 +20,8 @@ type OwnCommands = ReturnType<typeof offeredCommands>
 export class SessionUpdates {
   private readonly words = new Words()
   private readonly tools = new ToolCalls()
-  private readonly begun = new Set<string>()
+  /** The calls of the turn that runs, by the ids that the editor knows. */
+  private readonly begun = new Map<string, ToolPayload>()
   private readonly preparation: Preparation
 
   constructor(
@@ -25,6 +33,9 @@ export class SessionUpdates {
   ) {
     this.preparation = new Preparation(isPrepared)
   }
+
+  /** A call of the turn that runs, with all that was told of it. */
+  readonly call = (id: string): ToolPayload | undefined => this.begun.get(id)
 
   readonly delta = (delta: MessageDelta): Updates => this.words.delta(delta)
 
@@ -97,7 +108,7 @@ export class SessionUpdates {
     if (tool === undefined) return []
     const id = toolCallId(event.turn_id, tool.tool_id)
     const isFirst = !this.begun.has(id)
-    this.begun.add(id)
+    this.begun.set(id, tool)
     this.words.begin()
     return [toolUpdate(this.paths, id, tool, isFirst)]
   }

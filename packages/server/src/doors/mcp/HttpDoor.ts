@@ -1,13 +1,18 @@
-import { createMcpHandler } from "@modelcontextprotocol/server"
+import { createMcpHandler, isLegacyRequest } from "@modelcontextprotocol/server"
 import { Reins } from "@reins/client"
 import { ownWorkspace } from "../OwnWorkspace.js"
+import { asJson, takesStream } from "./Accepted.js"
 import { serverFor, tools } from "./McpDoor.js"
+import { methodOf, readMessages, toolOf } from "./Messages.js"
+import { Places } from "./Places.js"
+import type { Caller } from "./Tool.js"
+import { Turnstile } from "./Turnstile.js"
 
 /** The longest request, in bytes. */
 const mostBytes = 1024 * 1024
 
-/** The requests of one caller that are answered at once. */
-const mostAtOnce = 20
+/** The newest version of the protocol that has no envelope in each of its requests. */
+const newestWithoutEnvelope = "2025-11-25"
 
 export interface HttpDoorOptions {
   readonly release: string
@@ -19,7 +24,11 @@ export interface HttpDoorOptions {
 
 /** A request, and whom it comes from. */
 export interface Asked {
-  readonly request: Request
+  readonly url: URL
+  readonly headers: Headers
+  readonly body: string
+  /** Aborted when the client goes away. */
+  readonly gone: AbortSignal
   readonly token: string
   /** Names the credentials, without their secret. */
   readonly keySpace: string
@@ -37,60 +46,87 @@ export type HttpDoor = (asked: Asked, send: (answer: Response) => Promise<void>)
 
 /** Answers requests of the Model Context Protocol. Each stands alone, so a restart of the server loses no session of the protocol. */
 export const httpDoor = ({ consoleUrl, onFault, release, stopping }: HttpDoorOptions): HttpDoor => {
-  const running = new Map<string, number>()
-  return async ({ challenge, fetch, granted, isUnattended, keySpace, request, token }, send) => {
-    if (granted !== undefined && challenge !== undefined) {
-      const lacking = await lackingScope(request, granted)
-      if (lacking !== undefined) return send(needsMore(challenge(lacking, "insufficient_scope")))
-    }
-    const atOnce = running.get(keySpace) ?? 0
-    if (atOnce >= mostAtOnce) return send(tooMany())
-    running.set(keySpace, atOnce + 1)
-    // The address is never resolved: the requests stay in this process.
-    const reins = new Reins({ baseUrl: "http://reins.internal", apiKey: token, fetch, maxRetries: 1 })
-    const caller = { reins, workspaceId: ownWorkspace(reins), keySpace, consoleUrl, isUnattended, stopping }
-    const handler = createMcpHandler((context) => serverFor(caller, release, context), {
-      maxRequestBodySize: mostBytes,
-      onerror: onFault
-    })
+  const places = new Places()
+  const turnstile = new Turnstile()
+  const callers = new WeakMap<Request, Caller>()
+  const handler = createMcpHandler(
+    (context) => {
+      const caller = context.requestInfo && callers.get(context.requestInfo)
+      if (caller === undefined) throw new TypeError("a request of the protocol came from nobody")
+      return serverFor(caller, release, context)
+    },
+    { maxRequestBodySize: mostBytes, onerror: onFault }
+  )
+  return async (asked, send) => {
+    const { body, fetch, gone, headers, isUnattended, keySpace, token, url } = asked
+    const message = messagesIn(body)
+    if (message === undefined) return send(refusal(400, -32_700, "The body is no JSON."))
+    const needsMore = lackOf(message, asked)
+    if (needsMore !== undefined) return send(needsMore)
+    const isStreamed = takesStream(headers.get("accept"))
+    // The package refuses clients that take one form of an answer alone.
+    headers.set("accept", "application/json, text/event-stream")
+    if (isOfTomorrow(headers.get("mcp-protocol-version"))) headers.set("mcp-protocol-version", newestWithoutEnvelope)
+    const request = new Request(url, { method: "POST", headers, body, signal: gone })
+    if (await isOfLostSession(request, message))
+      return send(refusal(404, -32_001, "This session is gone. Begin a new one with initialize."))
+    await turnstile.pass(keySpace)
+    const leave = await places.enter(isLong(message) ? `${keySpace} long` : keySpace, body.length, gone)
+    if (leave === undefined) return send(tooMany())
     try {
-      await send(await handler.fetch(request))
+      // The address is never resolved: the requests stay in this process.
+      const reins = new Reins({ baseUrl: "http://reins.internal", apiKey: token, fetch, maxRetries: 1 })
+      callers.set(request, { reins, workspaceId: ownWorkspace(reins), keySpace, consoleUrl, isUnattended, stopping })
+      const answer = await handler.fetch(request, { parsedBody: message })
+      await send(isStreamed ? answer : await asJson(answer))
     } finally {
-      const left = (running.get(keySpace) ?? 1) - 1
-      if (left === 0) running.delete(keySpace)
-      else running.set(keySpace, left)
+      leave()
     }
   }
 }
 
+const messagesIn = (body: string): unknown => {
+  try {
+    return readMessages(JSON.parse(body))
+  } catch {
+    return undefined
+  }
+}
+
+/** Calls that last as long as somebody else takes. They keep no places of others. */
+const long: ReadonlySet<unknown> = new Set(["wait", "deliver"])
+
+const isLong = (message: unknown): boolean =>
+  [message].flat().some((each) => long.has(toolOf(each)) || methodOf(each) === "subscriptions/listen")
+
+/** True for a version that comes after those of this release. Its client learns from the answers what is spoken here. */
+const isOfTomorrow = (version: string | null): boolean =>
+  version !== null && /^\d{4}-\d{2}-\d{2}$/.test(version.trim()) && version.trim() > newestVersion
+
+const newestVersion = "2026-07-28"
+
+/** No session of the protocol begins here, so the id of one is of a server that is gone. Its client begins a new one by itself. */
+const isOfLostSession = async (request: Request, message: unknown): Promise<boolean> =>
+  request.headers.has("mcp-session-id") &&
+  methodOf(message) !== "initialize" &&
+  (await isLegacyRequest(request, message))
+
 const scopes = ["read", "act", "write"]
 
-/** The scopes that a call needs of its app, as one text, where the person has not given them. */
-const lackingScope = async (request: Request, granted: ReadonlyArray<string>): Promise<string | undefined> => {
-  const asked: unknown = await request
-    .clone()
-    .json()
-    .catch(() => undefined)
-  const needed = tools.find(({ name }) => name === toolOf(asked))?.scope
-  return needed === undefined || granted.includes(needed)
-    ? undefined
-    : scopes.slice(0, scopes.indexOf(needed) + 1).join(" ")
-}
-
-const toolOf = (asked: unknown): unknown => {
-  if (typeof asked !== "object" || asked === null || !("method" in asked) || asked.method !== "tools/call") return
-  const params = "params" in asked ? asked.params : undefined
-  return typeof params === "object" && params !== null && "name" in params ? params.name : undefined
-}
-
-const needsMore = (challenge: string): Response =>
-  Response.json(
+/** The answer to an app that calls a tool which its person has not allowed. */
+const lackOf = (message: unknown, { challenge, granted }: Asked): Response | undefined => {
+  if (granted === undefined || challenge === undefined) return undefined
+  const needed = tools.find(({ name }) => name === toolOf(message))?.scope
+  if (needed === undefined || granted.includes(needed)) return undefined
+  const all = scopes.slice(0, scopes.indexOf(needed) + 1).join(" ")
+  return Response.json(
     { error: "insufficient_scope", error_description: "The person has not allowed this to the app." },
-    { status: 403, headers: { "www-authenticate": challenge } }
+    { status: 403, headers: { "www-authenticate": challenge(all, "insufficient_scope") } }
   )
+}
+
+const refusal = (status: number, code: number, message: string, headers: Readonly<Record<string, string>> = {}) =>
+  Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status, headers })
 
 const tooMany = (): Response =>
-  Response.json(
-    { error: `More than ${mostAtOnce} requests at once. Wait for one of them.` },
-    { status: 429, headers: { "retry-after": "1" } }
-  )
+  refusal(429, -32_000, "Too many requests of this key at once. Wait for some of them.", { "retry-after": "1" })

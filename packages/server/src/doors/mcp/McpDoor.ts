@@ -1,16 +1,9 @@
-import {
-  acceptedContent,
-  CLIENT_CAPABILITIES_META_KEY,
-  inputRequired,
-  type McpRequestContext,
-  McpServer,
-  type ServerContext
-} from "@modelcontextprotocol/server"
-import { z } from "zod"
+import { type McpRequestContext, McpServer, type ServerContext } from "@modelcontextprotocol/server"
+import { askingOf } from "./Asking.js"
 import { answerQuestion, deliver } from "./PersonTools.js"
 import { getSession, listProjects, listSessions, readDiff, readFile } from "./ReadTools.js"
 import { registerResources } from "./Resources.js"
-import type { Call, Caller, PersonalAnswer, PersonalQuestion, Tool } from "./Tool.js"
+import type { Call, Caller, Tool } from "./Tool.js"
 import { refusalOf } from "./Tool.js"
 import { wait } from "./Wait.js"
 import { cancelTurn, sendMessage, startSession } from "./WorkTools.js"
@@ -42,13 +35,14 @@ const capabilities = { tools: { listChanged: false }, resources: { listChanged: 
 export const serverFor = (caller: Caller, release: string, { era }: Pick<McpRequestContext, "era">): McpServer => {
   const server = new McpServer({ name: "reins", title: "Reins", version: release }, { instructions, capabilities })
   registerResources(server, caller)
-  for (const { description, input, marks, name, run, title } of tools)
+  for (const { description, marks, name, run, schema, title } of tools)
     server.registerTool(
       name,
-      { title, description, inputSchema: z.object(input), annotations: marks },
-      async (given: Record<string, unknown>, context: ServerContext) => {
+      { title, description, inputSchema: schema, annotations: marks },
+      async (given, context) => {
         try {
-          return await run(caller, given, callOf(server, era, context))
+          // Boundary: the schema of the tool has read it.
+          return await run(caller, given as Record<string, unknown>, callOf(server, era, context))
         } catch (error) {
           return refusalOf(error)
         }
@@ -69,55 +63,6 @@ const callOf = (server: McpServer, era: McpRequestContext["era"], context: Serve
       // A client that has gone away is told nothing more.
       void mcpReq.notify({ method: "notifications/progress", params }).catch(() => undefined)
     },
-    askPerson: async (question) => {
-      if (!canAsk(server, context)) return { kind: "unable" }
-      return era === "modern" ? askInRounds(context, question) : askNow(context, question)
-    }
+    askPerson: askingOf(server, era, context)
   }
 }
-
-/** A request of 2026 brings the abilities of the client along. A connection of 2025 begins with them. */
-const canAsk = ({ server }: McpServer, { mcpReq }: ServerContext): boolean => {
-  const envelope: Readonly<Record<string, unknown>> | undefined = mcpReq.envelope
-  const capabilities = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities()
-  return typeof capabilities === "object" && capabilities !== null && "elicitation" in capabilities
-}
-
-const formOf = ({ choices, message }: PersonalQuestion) => ({
-  message,
-  requestedSchema: {
-    type: "object" as const,
-    properties: {
-      choice: {
-        type: "string" as const,
-        title: "Your answer",
-        oneOf: choices.map(({ id, name }) => ({ const: id, title: name }))
-      }
-    },
-    required: ["choice"]
-  }
-})
-
-const chosen = (choice: unknown, { choices }: PersonalQuestion): PersonalAnswer => {
-  const id = choices.find((each) => each.id === choice)?.id
-  return id === undefined ? { kind: "declined" } : { kind: "chosen", id }
-}
-
-/** In the protocol of 2026 the question is the result of the call, which comes again with the answer of the person. */
-const askInRounds = ({ mcpReq }: ServerContext, question: PersonalQuestion): PersonalAnswer => {
-  if (mcpReq.inputResponses?.["person"] === undefined)
-    return {
-      kind: "asking",
-      result: inputRequired({ inputRequests: { person: inputRequired.elicit(formOf(question)) } })
-    }
-  return chosen(acceptedContent(mcpReq.inputResponses, "person")?.["choice"], question)
-}
-
-/** In the protocol of 2025 a connection can ask. A request over HTTP is no connection, and shows no capabilities. */
-const askNow = async ({ mcpReq }: ServerContext, question: PersonalQuestion): Promise<PersonalAnswer> => {
-  const given = await mcpReq.elicitInput(formOf(question), { signal: mcpReq.signal, timeout: personMs })
-  return given.action === "accept" ? chosen(given.content?.["choice"], question) : { kind: "declined" }
-}
-
-/** The time that a person has to answer on a connection of 2025, in milliseconds. The question stays open after it. */
-const personMs = 600_000

@@ -1,38 +1,36 @@
-import type { Interaction, MergeRequest } from "@reins/client"
+import type { Interaction, MergeRequest, Reins } from "@reins/client"
 import { z } from "zod"
-import { answer, type Call, type Caller, cut, type Result, refusal, tool } from "./Tool.js"
+import { choiceOf } from "./Asking.js"
+import { contentFor } from "./FormContent.js"
+import { deliveryText, questionText, sessionOf } from "./Subjects.js"
+import { anId, answer, type Call, type Caller, type Result, refusal, tool } from "./Tool.js"
 
 /** Puts a decision to the person, unless the person lets the assistant decide. Gives the answer of the tool where nobody has decided yet. */
 const decided = async (
   { isUnattended }: Caller,
   call: Call,
   question: Parameters<Call["askPerson"]>[0],
-  own: string | undefined,
-  page: string
+  own: string | undefined
 ): Promise<{ readonly id: string } | { readonly result: Result }> => {
+  const { choices, page } = question
   if (isUnattended)
     return own === undefined
-      ? { result: refusal(`invalid: Name an option: ${question.choices.map(({ id }) => id).join(", ")}.`) }
-      : { id: own }
+      ? { result: refusal(`invalid: Name an option: ${choices.map(({ id }) => id).join(", ")}.`) }
+      : { id: choiceOf(own, choices)?.id ?? own }
   const given = await call.askPerson(question)
-  switch (given.kind) {
-    case "chosen":
-      return { id: given.id }
-    case "asking":
-      return { result: given.result }
-    case "declined":
-      return { result: answer({ state: "pending", open: page }, `The person did not decide. It stays open: ${page}`) }
-    case "unable":
-      return {
-        result: answer(
-          { state: "pending", open: page },
-          `This is for a person to decide. Ask them to open ${page}, then call wait.`
-        )
-      }
-  }
+  if (given.kind === "chosen") return { id: given.id }
+  if (given.kind === "asking") return { result: given.result }
+  return { result: answer({ state: "pending", open: page }, undecided[given.kind](page)) }
 }
 
-const text = (value: string | null): string => (value === null ? "" : `\n\n${cut(value, 1500)}`)
+const undecided: Readonly<
+  Record<Exclude<Awaited<ReturnType<Call["askPerson"]>>["kind"], "chosen" | "asking">, (page: string) => string>
+> = {
+  declined: (page) => `The person did not decide. It stays open: ${page}`,
+  unclear: (page) => `The answer of the person is none of the options. It stays open: ${page}`,
+  shown: (page) => `The person was led to ${page}, and decides there. Call wait.`,
+  unable: (page) => `This is for a person to decide. Ask them to open ${page}, then call wait.`
+}
 
 /** The kinds that a person can answer with one of the options. */
 const byOption: ReadonlySet<Interaction["kind"]> = new Set(["approval", "question"])
@@ -43,12 +41,12 @@ export const answerQuestion = tool({
   description:
     "Answers a question of an agent, as wait shows it. The person whom you work for is asked, unless they let you decide by yourself. " +
     "Where their program cannot show the question, the answer names a page for them, and the question stays open.",
-  operations: ["interactions.list", "interactions.answer"],
+  operations: ["interactions.list", "sessions.get", "sessions.listEvents", "interactions.answer"],
   scope: "write",
   marks: { destructiveHint: true, openWorldHint: false },
   input: {
-    session_id: z.string().describe("The session that asks"),
-    interaction_id: z.string().describe("The question, as wait gives it"),
+    session_id: anId.describe("The session that asks"),
+    interaction_id: anId.describe("The question, as wait gives it"),
     option: z
       .string()
       .optional()
@@ -61,28 +59,38 @@ export const answerQuestion = tool({
   },
   run: async (caller, { content, interaction_id, note, option, session_id }, call) => {
     const page = `${caller.consoleUrl}/sessions/${session_id}`
-    const { items } = await caller.reins.interactions.list({ session_id, state: "pending" })
-    const asked = items.find(({ id }) => id === interaction_id)
+    const asked = await openQuestion(caller.reins, session_id, interaction_id)
     if (asked === undefined) return refusal(`not_found: The session asks no question ${interaction_id} now.`)
     if (asked.kind === "tool_call") return refusal("invalid: A program has to answer this call of a function.")
-    if (!caller.isUnattended && !byOption.has(asked.kind))
-      return answer(
-        { state: "pending", open: page },
-        `This is for a person to answer. Ask them to open ${page}, then call wait.`
-      )
-    const choices = asked.options.map(({ id, name }) => ({ id, name }))
-    const message = `An agent asks: ${cut(asked.title, 300)}${text(asked.description)}`
-    const choice = await decided(caller, call, { message, choices }, option, page)
+    const of = await sessionOf(caller.reins, session_id)
+    const message = await questionText(caller.reins, of, asked)
+    const canChoose = caller.isUnattended || byOption.has(asked.kind)
+    const choices = canChoose ? asked.options.map(({ id, name }) => ({ id, name })) : []
+    const choice = await decided(caller, call, { message, choices, page }, option)
     if ("result" in choice) return choice.result
     const given = await caller.reins.interactions.answer({
       interaction_id,
       answer: choice.id,
-      ...(caller.isUnattended && content !== undefined && { content }),
+      ...(caller.isUnattended && content !== undefined && { content: contentFor(asked.form ?? [], content) }),
       ...(note !== undefined && { note })
     })
-    return answer({ state: given.state, answer: given.answer })
+    const { repository, session_title } = of
+    return answer({
+      state: given.state,
+      answer: given.answer,
+      title: asked.title,
+      session_id,
+      session_title,
+      repository
+    })
   }
 })
+
+const openQuestion = async (reins: Reins, session_id: string, id: string): Promise<Interaction | undefined> => {
+  for await (const each of reins.interactions.list({ session_id, state: "pending", limit: 200 }))
+    if (each.id === id) return each
+  return undefined
+}
 
 /** Clients give a call up after a minute. */
 const deliverySeconds = 40
@@ -93,11 +101,18 @@ export const deliver = tool({
   description:
     "Pushes a changeset as a branch, and opens a merge request for it when asked. The person whom you work for confirms it, unless they let you decide by yourself. " +
     "`executing` goes on without you: call it again with the same arguments for its end.",
-  operations: ["changesets.get", "changesets.deliver", "jobs.get", "deliveries.get", "deliveries.openMergeRequest"],
+  operations: [
+    "changesets.get",
+    "sessions.get",
+    "changesets.deliver",
+    "jobs.get",
+    "deliveries.get",
+    "deliveries.openMergeRequest"
+  ],
   scope: "write",
   marks: { destructiveHint: true, openWorldHint: true },
   input: {
-    changeset_id: z.string().describe("The changeset, as wait gives it"),
+    changeset_id: anId.describe("The changeset, as wait gives it"),
     branch: z.string().max(250).optional().describe("The branch; one of its own when absent"),
     title: z.string().max(500).optional().describe("The subject of the commit"),
     merge_request: z.boolean().default(false).describe("True opens a merge request for the branch")
@@ -106,14 +121,13 @@ export const deliver = tool({
     const { reins } = caller
     const changeset = await reins.changesets.get({ changeset_id })
     const page = `${caller.consoleUrl}/sessions/${changeset.session_id}/review/${changeset_id}`
-    const where = branch === undefined ? "a branch of its own" : `the branch ${branch}`
-    const size = `${changeset.file_count} files, +${changeset.additions} -${changeset.deletions}`
-    const message = `Push these changes as ${where}${merge_request ? " and open a merge request" : ""}? ${size}`
+    const of = await sessionOf(reins, changeset.session_id)
+    const message = deliveryText(of, changeset, { branch, title, isRequested: merge_request })
     const choices = [
       { id: "deliver", name: "Deliver" },
       { id: "no", name: "Do not deliver" }
     ]
-    const choice = await decided(caller, call, { message, choices }, "deliver", page)
+    const choice = await decided(caller, call, { message, choices, page }, "deliver")
     if ("result" in choice) return choice.result
     if (choice.id !== "deliver") return answer({ state: "declined" }, "The person does not want it to be delivered.")
     const { delivery, operation } = await reins.changesets.deliver({
@@ -131,6 +145,10 @@ export const deliver = tool({
     const opened = request && (await reins.mergeRequests.get({ merge_request_id: request.merge_request.id }))
     return answer({
       delivery_id: id,
+      session_id: of.session_id,
+      session_title: of.session_title,
+      repository: of.repository,
+      changeset_id,
       state,
       branch: target_ref,
       commit,

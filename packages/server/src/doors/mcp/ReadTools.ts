@@ -1,6 +1,6 @@
 import { z } from "zod"
 import { standingOf } from "./Standing.js"
-import { answer, partOf, reads, tool } from "./Tool.js"
+import { anId, answer, partOf, reads, tool } from "./Tool.js"
 
 const offset = z.number().int().min(0).default(0).describe("The `next_offset` of the call before; 0 for the start")
 const limit = z.number().int().min(1).max(60_000).default(20_000).describe("The most characters of one answer")
@@ -61,7 +61,7 @@ export const getSession = tool({
   operations: ["sessions.get", "turns.list", "interactions.list", "sessions.listChangesets"],
   scope: "read",
   marks: reads,
-  input: { session_id: z.string().describe("The id of the session") },
+  input: { session_id: anId.describe("The id of the session") },
   run: async ({ consoleUrl, reins }, { session_id }) =>
     answer({ ...(await standingOf(reins, session_id)), console_url: `${consoleUrl}/sessions/${session_id}` })
 })
@@ -74,7 +74,7 @@ export const readDiff = tool({
   operations: ["changesets.getDiff"],
   scope: "read",
   marks: reads,
-  input: { changeset_id: z.string().describe("The id of the changeset, as wait gives it"), offset, limit },
+  input: { changeset_id: anId.describe("The id of the changeset, as wait gives it"), offset, limit },
   run: async ({ reins }, { changeset_id, limit, offset }) => {
     const { diff, files, omitted } = await reins.changesets.getDiff({ changeset_id })
     const { part, ...rest } = partOf(diff, offset, limit)
@@ -97,7 +97,7 @@ export const readFile = tool({
   scope: "read",
   marks: reads,
   input: {
-    session_id: z.string().describe("The id of the session"),
+    session_id: anId.describe("The id of the session"),
     path: z.string().min(1).max(4096).describe("The path from the root of the working tree"),
     offset,
     limit

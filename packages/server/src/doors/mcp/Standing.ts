@@ -1,5 +1,4 @@
-import type { Changeset, Interaction, Reins, Turn } from "@reins/client"
-import { cut } from "./Tool.js"
+import { type Changeset, type Interaction, nothingTold, type Reins, type Turn } from "@reins/client"
 
 const ended: ReadonlySet<Turn["state"]> = new Set(["succeeded", "failed", "cancelled", "interrupted"])
 
@@ -7,11 +6,12 @@ export const hasEnded = ({ state }: Pick<Turn, "state">): boolean => ended.has(s
 
 const shownTurn = ({ id, reason, reason_message, state }: Turn) => ({ id, state, reason, reason_message })
 
+/** A question, whole, because an assistant may be the one who decides. */
 export const shownQuestion = (asked: Interaction) => ({
   interaction_id: asked.id,
   kind: asked.kind,
-  title: cut(asked.title, 500),
-  description: asked.description === null ? null : cut(asked.description, 2000),
+  title: asked.title,
+  description: asked.description ?? (asked.kind === "approval" ? nothingTold : null),
   options: asked.options.map(({ id, kind, name }) => ({ id, name, kind })),
   form: asked.form,
   url: asked.url
@@ -26,18 +26,18 @@ export const shownChangeset = ({ additions, deletions, empty, file_count, id, st
   deletions
 })
 
+/** The questions that one answer shows. */
+const mostQuestions = 5
+
 /** Where a session stands, in words that fit a context window. */
 export const standingOf = async (reins: Reins, session_id: string) => {
   const [session, turns, questions, changesets] = await Promise.all([
     reins.sessions.get({ session_id }),
-    reins.turns.list({ session_id, limit: 200 }),
-    reins.interactions.list({ session_id, state: "pending" }),
+    reins.turns.list({ session_id, order: "newest", limit: 1 }),
+    reins.interactions.list({ session_id, state: "pending", limit: mostQuestions + 1 }),
     reins.sessions.listChangesets({ session_id, limit: 1 })
   ])
-  const newest = turns.items.reduce<Turn | undefined>(
-    (last, turn) => (last === undefined || turn.ordinal > last.ordinal ? turn : last),
-    undefined
-  )
+  const [newest] = turns.items
   const [changeset] = changesets.items
   return {
     session_id,
@@ -45,7 +45,8 @@ export const standingOf = async (reins: Reins, session_id: string) => {
     lifecycle: session.lifecycle,
     activity: session.activity,
     turn: newest === undefined ? null : shownTurn(newest),
-    questions: questions.items.slice(0, 5).map(shownQuestion),
+    questions: questions.items.slice(0, mostQuestions).map(shownQuestion),
+    more_questions: questions.items.length > mostQuestions,
     changeset: changeset === undefined ? null : shownChangeset(changeset),
     event_watermark: session.event_watermark
   }

@@ -1,6 +1,12 @@
-import type { CallToolResult, InputRequiredResult, ToolAnnotations } from "@modelcontextprotocol/server"
+import type {
+  CallToolResult,
+  InputRequiredResult,
+  StandardSchemaWithJSON,
+  ToolAnnotations
+} from "@modelcontextprotocol/server"
 import { type Reins, ReinsApiError, ReinsConnectionError, ReinsValidationError } from "@reins/client"
-import type { z } from "zod"
+import { z } from "zod"
+import { inputOf } from "./Input.js"
 
 /** The account that an assistant works for. */
 export interface Caller {
@@ -17,17 +23,21 @@ export interface Caller {
   readonly stopping?: AbortSignal
 }
 
-/** A question for the person behind the assistant. */
+/** A question for the person behind the assistant. Without choices it is answered on its page alone. */
 export interface PersonalQuestion {
   readonly message: string
   readonly choices: ReadonlyArray<{ readonly id: string; readonly name: string }>
+  /** The page of the console that has the question. */
+  readonly page: string
 }
 
-/** `unable`: the assistant's program cannot show questions. `asking`: the result brings the question, and the call comes again with the answer. */
+/**
+ * `unclear`: the answer is none of the choices. `shown`: the person was led to the page. `unable`: the assistant's program shows neither questions nor
+ * links. `asking`: the result brings the question, and the call comes again with the answer.
+ */
 export type PersonalAnswer =
   | { readonly kind: "chosen"; readonly id: string }
-  | { readonly kind: "declined" }
-  | { readonly kind: "unable" }
+  | { readonly kind: "declined" | "unclear" | "shown" | "unable" }
   | { readonly kind: "asking"; readonly result: InputRequiredResult }
 
 /** One call of a tool. */
@@ -54,11 +64,17 @@ export interface Tool<Shape extends Fields = Fields> {
   /** The scope that its operations need. */
   readonly scope: "read" | "act" | "write"
   readonly input: Shape
+  /** The schema of the input, as it is told, with a tolerant reader. */
+  readonly schema: StandardSchemaWithJSON
   readonly run: (caller: Caller, input: z.output<z.ZodObject<Shape>>, call: Call) => Promise<Result>
 }
 
 // Boundary: the package calls a tool with the input that its own fields have decoded.
-export const tool = <Shape extends Fields>(made: Tool<Shape>): Tool => made as unknown as Tool
+export const tool = <Shape extends Fields>(made: Omit<Tool<Shape>, "schema">): Tool =>
+  ({ ...made, schema: inputOf(made.input) }) as unknown as Tool
+
+/** The id of something. A longer text is none, and no request takes it in its path. */
+export const anId = z.string().max(200)
 
 export const reads: ToolAnnotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: false }
 
@@ -90,4 +106,6 @@ export const partOf = (text: string, offset: number, limit: number) => {
 
 /** The text cut to a length, with a mark where it was. */
 export const cut = (text: string, most: number): string =>
-  text.length <= most ? text : `${text.slice(0, most)} [${text.length - most} more characters]`
+  text.length <= most
+    ? text
+    : `${text.slice(0, most).replace(/[\ud800-\udbff]$/, "")} [${text.length - most} more characters]`

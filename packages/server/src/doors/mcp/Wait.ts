@@ -1,7 +1,7 @@
 import type { TypedEvent } from "@reins/client"
 import { z } from "zod"
 import { rests, type Standing, standingOf } from "./Standing.js"
-import { answer, type Call, cut, reads, tool } from "./Tool.js"
+import { anId, answer, type Call, cut, reads, tool } from "./Tool.js"
 
 /** The most characters of what an agent said that one answer has. */
 const mostSaid = 8000
@@ -18,7 +18,7 @@ export const wait = tool({
   scope: "read",
   marks: reads,
   input: {
-    session_id: z.string().describe("The session, as start_session gave it"),
+    session_id: anId.describe("The session, as start_session gave it"),
     after: z.number().int().min(0).default(0).describe("The `next_after` of the call before; 0 for all from the start"),
     seconds: z.number().int().min(0).max(50).default(40).describe("The longest time to wait")
   },

@@ -1,6 +1,6 @@
 import { ReinsApiError } from "@reins/client"
 import { z } from "zod"
-import { answer, type Caller, refusal, tool } from "./Tool.js"
+import { anId, answer, type Caller, refusal, refusalOf, tool } from "./Tool.js"
 
 const requestKey = z
   .string()
@@ -24,7 +24,7 @@ export const startSession = tool({
   marks: { destructiveHint: false, openWorldHint: false },
   input: {
     message: message.describe("The task for the agent, with all that it needs to know"),
-    project_id: z.string().optional().describe("A project, as list_projects gives it"),
+    project_id: anId.optional().describe("A project, as list_projects gives it"),
     repository_url: z.string().max(2000).optional().describe("The URL of a git repository, in place of a project"),
     ref: z.string().max(500).optional().describe("The branch or tag to start from; only with repository_url"),
     provider_id: z.string().max(100).optional().describe("The agent, such as `alpha`; the default when absent"),
@@ -74,18 +74,27 @@ export const startSession = tool({
   }
 })
 
+/** The models that a refusal names. */
+const mostModels = 30
+
 /** Tells the models of a provider, so that the next call can name one. */
 const modelsOf = async ({ reins }: Caller, workspace_id: string, provider: unknown) => {
   const provider_id = String(provider)
-  const { items } = await reins.catalog.listModels({ workspace_id, provider_id })
-  const names = items.slice(0, 30).map(({ id }) => id)
-  return {
-    ...refusal(
-      `model_required: Call it again with provider_id "${provider_id}" and one of these as model: ${names.join(", ")}.`
-    ),
-    isError: true
+  const again = `model_required: Call it again with provider_id "${provider_id}" and`
+  try {
+    const { items } = await reins.catalog.listModels({ workspace_id, provider_id })
+    const names = items.map(({ id }) => id)
+    const left = names.length - mostModels
+    const more = left <= 0 ? "" : ` There are ${left} more.`
+    return failed(`${again} one of these as model: ${names.slice(0, mostModels).join(", ")}.${more}`)
+  } catch (error) {
+    const { content } = refusalOf(error)
+    const why = content.map((block) => (block.type === "text" ? block.text : "")).join(" ")
+    return failed(`${again} a model. They cannot be listed: ${why}`)
   }
 }
+
+const failed = (text: string) => ({ ...refusal(text), isError: true })
 
 export const sendMessage = tool({
   name: "send_message",
@@ -95,7 +104,7 @@ export const sendMessage = tool({
   scope: "act",
   marks: { destructiveHint: false, openWorldHint: false },
   input: {
-    session_id: z.string().describe("The id of the session"),
+    session_id: anId.describe("The id of the session"),
     message: message.describe("The message for the agent"),
     routing: z
       .enum(["queue", "steer", "interrupt", "note"])
@@ -121,7 +130,7 @@ export const cancelTurn = tool({
   operations: ["turns.cancel"],
   scope: "act",
   marks: { destructiveHint: true, idempotentHint: true, openWorldHint: false },
-  input: { turn_id: z.string().describe("The turn, as wait gives it") },
+  input: { turn_id: anId.describe("The turn, as wait gives it") },
   run: async ({ reins }, { turn_id }) => {
     await reins.turns.cancel({ turn_id })
     return answer({ turn_id, state: (await reins.turns.get({ turn_id })).state })

@@ -1,6 +1,9 @@
-import { once } from "@reins/core/base/Once"
-import { ReinsError } from "@reins/core/domain/ReinsError"
+import type { Duplex } from "node:stream"
+import { once } from "@reins/base/base/Once"
+import type { Principal } from "@reins/base/domain/Principal"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Nodes } from "@reins/core/placement/Nodes"
+import { accessTopic, Bell } from "@reins/core/store/Bell"
 import { Effect, Runtime } from "effect"
 import packageJson from "../../../package.json" with { type: "json" }
 import { Shutdown } from "../../Shutdown.js"
@@ -9,7 +12,7 @@ import { Authentication, bearerOf } from "../middleware/Authentication.js"
 import { readBody, refusalOfLength } from "../middleware/BodyLimit.js"
 import { Reply } from "../Reply.js"
 import type { Route } from "../Route.js"
-import { isOwnHost, isOwnOrigin } from "./OwnPages.js"
+import { refusalOfPage } from "./OwnPages.js"
 import { offerOf } from "./Upgrades.js"
 import { headersOf, keySpaceOf, sendAnswer } from "./WebAnswers.js"
 
@@ -22,6 +25,7 @@ const mostBytes = 32 * 1024 * 1024
  */
 export const acpRoutes = Effect.fnUntraced(function* (publicUrl: URL) {
   const authentication = yield* Authentication
+  const bell = yield* Bell
   const shutdown = yield* Shutdown
   const { self } = yield* Nodes
   const runtime = yield* Effect.runtime<never>()
@@ -47,16 +51,32 @@ export const acpRoutes = Effect.fnUntraced(function* (publicUrl: URL) {
     )
   )
 
+  /** Ends a connection whose key is no longer good. Its sessions go on where their turns may. */
+  const watch = (exchange: Exchange, principal: Principal, socket: Duplex) => {
+    const look = Effect.map(authentication.identify(exchange), (caller) => {
+      if (caller === undefined) socket.destroy()
+    })
+    const stop = bell.listen(accessTopic(principal.accountId), () => void runFork(Effect.ignore(Effect.sandbox(look))))
+    socket.once("close", stop)
+    // The key may have gone while the connection was made.
+    void runFork(Effect.ignore(Effect.sandbox(look)))
+  }
+
   const answer = Effect.fnUntraced(function* (exchange: Exchange) {
     // Before anything else: a page that was led here by a name of its own gets nothing.
-    if (!isOwnHost(exchange, publicUrl) || !isOwnOrigin(exchange, publicUrl)) return new Reply(403)
+    const foreign = refusalOfPage(exchange, publicUrl)
+    if (foreign !== undefined) return yield* foreign
     const token = bearerOf(exchange)
     if (token === undefined) return yield* noKey
     const principal = yield* authentication.admit(exchange, "read", false)
     const fetch = exchange.inProcess.fetchFor(exchange.clientAddress)
     const visitor = { keySpace: keySpaceOf(principal), token, fetch }
     const offer = offerOf(exchange.request)
-    if (offer !== undefined) return new Reply((yield* door).upgrade(visitor, offer))
+    if (offer !== undefined) {
+      const status = (yield* door).upgrade(visitor, offer)
+      if (status === 101) watch(exchange, principal, offer.socket)
+      return new Reply(status)
+    }
     const refusal = refusalOfLength(exchange, mostBytes)
     if (refusal !== undefined) return yield* refusal
     const body = exchange.method === "POST" ? yield* readBody(exchange, mostBytes) : undefined

@@ -1,6 +1,6 @@
-import { once } from "@reins/core/base/Once"
-import type { AppAccess, Principal } from "@reins/core/domain/Principal"
-import { ReinsError } from "@reins/core/domain/ReinsError"
+import { once } from "@reins/base/base/Once"
+import type { AppAccess, Principal } from "@reins/base/domain/Principal"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Authorizations } from "@reins/core/oauth/Authorizations"
 import { Effect, Runtime } from "effect"
 import packageJson from "../../../package.json" with { type: "json" }
@@ -13,7 +13,7 @@ import { errorReply } from "../middleware/ErrorEnvelope.js"
 import { challengeOf, firstScope } from "../oauth/Challenge.js"
 import { Reply } from "../Reply.js"
 import type { Route } from "../Route.js"
-import { isOwnHost, isOwnOrigin } from "./OwnPages.js"
+import { refusalOfPage } from "./OwnPages.js"
 import { headersOf, keySpaceOf, sendAnswer } from "./WebAnswers.js"
 
 /** The longest request, in bytes. */
@@ -30,7 +30,7 @@ export const mcpRoutes = Effect.fnUntraced(function* (publicUrl: URL) {
   const runFork = Runtime.runFork(runtime)
   const { issuer } = yield* Authorizations
   const challenge = challengeOf(issuer)
-  const consoleUrl = `${publicUrl.origin}${publicUrl.pathname.replace(/\/+$/, "")}/ui`
+  const consoleUrl = `${publicUrl.origin}${publicUrl.pathname.replace(/(?<!\/)\/+$/, "")}/ui`
   const door = yield* once(
     Effect.map(
       Effect.promise(() => import("../../doors/mcp/HttpDoor.js")),
@@ -51,7 +51,8 @@ export const mcpRoutes = Effect.fnUntraced(function* (publicUrl: URL) {
 
   const answer = Effect.fnUntraced(function* (exchange: Exchange) {
     // Before anything else: a page that was led here by a name of its own gets nothing.
-    if (!isOwnHost(exchange, publicUrl) || !isOwnOrigin(exchange, publicUrl)) return new Reply(403)
+    const foreign = refusalOfPage(exchange, publicUrl)
+    if (foreign !== undefined) return yield* foreign
     const token = bearerOf(exchange)
     if (token === undefined) return yield* noToken
     exchange.isForApps = true
@@ -61,14 +62,11 @@ export const mcpRoutes = Effect.fnUntraced(function* (publicUrl: URL) {
     const serve = yield* door
     const url = new URL(`http://localhost${exchange.path}?${exchange.query}`)
     return yield* Effect.promise(async (gone) => {
-      const request = new Request(url, {
-        method: "POST",
-        headers: headersOf(exchange.request),
-        body,
-        signal: gone
-      })
       const asked = {
-        request,
+        url,
+        headers: headersOf(exchange.request),
+        body: body.toString("utf8"),
+        gone,
         token,
         keySpace: keySpaceOf(principal),
         // The person of an app has decided this on the page of consent.

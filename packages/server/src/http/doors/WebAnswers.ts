@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import type { Principal } from "@reins/core/domain/Principal"
+import type { Principal } from "@reins/base/domain/Principal"
 import type { Exchange } from "../Exchange.js"
+import { headerLines } from "../Reply.js"
 
 /** Names the credentials of a caller, without their secret. */
 export const keySpaceOf = ({ accountId, via }: Principal): string => (via.kind === "api_key" ? via.keyId : accountId)
@@ -16,9 +17,9 @@ export const headersOf = ({ headers: given }: IncomingMessage): Headers => {
 
 /** Writes an answer as it comes, and no faster than the client reads. An answer that breaks off breaks the connection. */
 export const sendAnswer = async ({ body, headers: own, status }: Response, exchange: Exchange): Promise<void> => {
-  const { headers, response } = exchange
+  const { response } = exchange
   if (response.destroyed) return body?.cancel()
-  response.writeHead(status, { ...headers, ...Object.fromEntries(own) })
+  response.writeHead(status, headerLines(exchange, Object.fromEntries(own)))
   response.flushHeaders()
   if (body !== null) {
     const reader = body.getReader()

@@ -1,4 +1,4 @@
-import { keyOf, type Principal } from "@reins/core/domain/Principal"
+import { keyOf, type Principal } from "@reins/base/domain/Principal"
 import {
   Cause,
   type FiberId,

@@ -1,7 +1,7 @@
-import { type CoreLimits, uploadBodyBytes } from "@reins/core/base/CoreLimits"
-import { cutText } from "@reins/core/base/CutText"
-import { RequiredScope, TakesFile } from "@reins/core/domain/Endpoint"
-import { ReinsError } from "@reins/core/domain/ReinsError"
+import { type CoreLimits, uploadBodyBytes } from "@reins/base/base/CoreLimits"
+import { cutText } from "@reins/base/base/CutText"
+import { RequiredScope, TakesFile } from "@reins/base/domain/Endpoint"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Context, Effect, Option } from "effect"
 import type { Exchange } from "../Exchange.js"
 import { shareOf, smallBytes } from "./BodyMemory.js"
@@ -34,8 +34,11 @@ export const refusalOfBody = (
 export const refusalOfLength = (exchange: Exchange, limit: number): TooLarge | undefined =>
   Number(exchange.header("content-length") ?? 0) > limit ? refused(exchange, tooLarge(limit)) : undefined
 
-/** The body of a request. Reading stops at the limit, which a chunked body can reach without having announced it. */
-export const readBody = (exchange: Exchange, limit: number): Effect.Effect<Buffer, TooLarge> =>
+/**
+ * The body of a request. Reading stops at the limit, which a chunked body can reach without having announced it. With `isKept` false the body is read and
+ * forgotten, and an empty one is given.
+ */
+export const readBody = (exchange: Exchange, limit: number, isKept = true): Effect.Effect<Buffer, TooLarge> =>
   Effect.async<Buffer, TooLarge>((resume) => {
     const { request: incoming, response } = exchange
     if (incoming.headers.expect !== undefined) response.writeContinue()
@@ -45,8 +48,10 @@ export const readBody = (exchange: Exchange, limit: number): Effect.Effect<Buffe
     let size = 0
     const onData = (chunk: Buffer) => {
       size += chunk.length
-      chunks.push(chunk)
-      share.take(chunk.length)
+      if (isKept) {
+        chunks.push(chunk)
+        share.take(chunk.length)
+      }
       if (size > limit) {
         stop()
         resume(Effect.fail(refused(exchange, tooLarge(limit))))

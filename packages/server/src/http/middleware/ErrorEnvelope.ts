@@ -1,5 +1,5 @@
-import { type ErrorEnvelope, ReinsError } from "@reins/core/domain/ReinsError"
-import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { type ErrorEnvelope, ReinsError } from "@reins/base/domain/ReinsError"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { NotOwner, NotRestored } from "@reins/core/placement/Placements"
 import { failedStatementOf } from "@reins/core/store/FailedStatement"
 import { describeFault, type StorageFault, storageError, storageFaultOf } from "@reins/core/store/StorageFault"

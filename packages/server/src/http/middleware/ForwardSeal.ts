@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto"
-import type { KeyRing } from "@reins/core/secrets/KeyRing"
+import type { KeyRing } from "@reins/base/secrets/KeyRing"
 import type { Exchange } from "../Exchange.js"
 
 /** The header by which a node proves that it has sent a request on. */

@@ -21,7 +21,7 @@ export interface LoginCookies {
 export const loginCookies = (publicUrl: URL, installation: string): LoginCookies => {
   const id = hash("sha256", `${installation} ${publicUrl.href}`, "hex").slice(0, 8)
   const secure = publicUrl.protocol === "https:"
-  const path = publicUrl.pathname.replace(/\/+$/, "") || "/"
+  const path = publicUrl.pathname.replace(/(?<!\/)\/+$/, "") || "/"
   const prefix = secure ? (path === "/" ? "__Host-" : "__Secure-") : ""
   const session = `${prefix}reins_session_${id}`
   const csrf = `reins_csrf_${id}`

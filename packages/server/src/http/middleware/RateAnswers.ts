@@ -1,6 +1,6 @@
-import { clientNetwork } from "@reins/core/base/ClientNetwork"
-import { keyOf } from "@reins/core/domain/Principal"
-import { ReinsError } from "@reins/core/domain/ReinsError"
+import { clientNetwork } from "@reins/base/base/ClientNetwork"
+import { keyOf } from "@reins/base/domain/Principal"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Effect } from "effect"
 import type { Exchange } from "../Exchange.js"
 

@@ -1,6 +1,6 @@
-import type { ReinsError } from "@reins/core/domain/ReinsError"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import type { Vault } from "@reins/base/secrets/Vault"
 import { Nodes } from "@reins/core/placement/Nodes"
-import type { Vault } from "@reins/core/secrets/Vault"
 import type { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
 import { Clock, Context, Effect, Layer } from "effect"

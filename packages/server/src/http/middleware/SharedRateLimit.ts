@@ -1,6 +1,6 @@
-import type { ReinsError } from "@reins/core/domain/ReinsError"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import { Vault } from "@reins/base/secrets/Vault"
 import * as RequestCredit from "@reins/core/placement/cluster/RequestCredit"
-import { Vault } from "@reins/core/secrets/Vault"
 import type { Bell } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
 import { logDefect } from "@reins/core/store/FailedStatement"

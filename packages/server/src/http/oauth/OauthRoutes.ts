@@ -1,16 +1,16 @@
-import { once } from "@reins/core/base/Once"
+import { once } from "@reins/base/base/Once"
 import { Authorizations } from "@reins/core/oauth/Authorizations"
 import { OauthClients } from "@reins/core/oauth/OauthClients"
 import { OauthRefused } from "@reins/core/oauth/OauthRefused"
 import { OauthTokens } from "@reins/core/oauth/OauthTokens"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { refusalOfType } from "../BodyType.js"
 import type { Exchange } from "../Exchange.js"
 import { Authentication } from "../middleware/Authentication.js"
 import { readBody } from "../middleware/BodyLimit.js"
 import { readForm } from "../pages/Forms.js"
 import { Reply } from "../Reply.js"
-import type { Route } from "../Route.js"
+import type { Failure, Route } from "../Route.js"
 import { metadataRoutes } from "./Metadata.js"
 
 /** The longest registration, in bytes. */
@@ -110,9 +110,9 @@ const pageRoutesOf = (page: Effect.Effect<Page>): ReadonlyArray<Route> => [
   }
 ]
 
-const change = <E extends Effect.Effect.Error<ReturnType<Route["answer"]>>>(
+const change = (
   path: Route["path"],
-  answer: (exchange: Exchange) => Effect.Effect<Reply, E | OauthRefused>
+  answer: (exchange: Exchange) => Effect.Effect<Reply, Failure | OauthRefused>
 ): Route => ({
   method: "POST",
   path,
@@ -120,9 +120,10 @@ const change = <E extends Effect.Effect.Error<ReturnType<Route["answer"]>>>(
   answer: (exchange) =>
     Effect.catchIf(
       answer(exchange),
-      (error): error is OauthRefused => error instanceof OauthRefused,
+      (error) => error instanceof OauthRefused,
       (refused) => Effect.succeed(refusalReply(refused))
-    )
+    ),
+  inItsForm
 })
 
 /** The answer to a refusal, as RFC 6749, 5.2 has it. */
@@ -132,6 +133,28 @@ const refusalReply = ({ description, error, retryAfterSeconds }: OauthRefused): 
     { error, error_description: description },
     retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) }
   )
+
+/** A failure of the server itself, as a refusal of OAuth. It keeps its status and its headers. */
+const inItsForm = ({ body, headers, status }: Reply): Reply => {
+  const told: Readonly<Record<string, unknown>> = typeof body === "string" ? JSON.parse(body) : {}
+  const { message } = isEnvelope(told) ? told.error : { message: "The request cannot be read." }
+  return Reply.json(
+    status,
+    { error: codeOf(status), error_description: message.replaceAll(notDescribed, "'") },
+    headers
+  )
+}
+
+const isEnvelope = Schema.is(Schema.Struct({ error: Schema.Struct({ message: Schema.String }) }))
+
+/** RFC 6749 has no code of its own for what passes at the token address, so clients read that of 4.1.2.1. */
+const codeOf = (status: number): string => {
+  if (status === 429 || status === 503) return "temporarily_unavailable"
+  return status >= 500 ? "server_error" : "invalid_request"
+}
+
+/** The characters that a description may not have. */
+const notDescribed = /[^\x20-\x21\x23-\x5b\x5d-\x7e]/g
 
 const notJson = new OauthRefused({ error: "invalid_client_metadata", description: "The body is not JSON." })
 const needsBoth = new OauthRefused({ error: "invalid_request", description: "token and client_id are needed." })

@@ -1,5 +1,5 @@
+import { defaultKeyword, installedKeyword } from "@reins/base/domain/Installed"
 import type { InstalledNames } from "@reins/core/catalog/Installed"
-import { defaultKeyword, installedKeyword } from "@reins/core/domain/Installed"
 import { Predicate } from "effect"
 import { fieldsOf, type Json } from "./Json.js"
 

@@ -1,5 +1,5 @@
-import { errorTexts } from "@reins/core/domain/ErrorTexts"
-import { type ErrorCode, errorKinds } from "@reins/core/domain/ReinsError"
+import { errorTexts } from "@reins/base/domain/ErrorTexts"
+import { type ErrorCode, errorKinds } from "@reins/base/domain/ReinsError"
 import { type Json, refersTo } from "./Json.js"
 
 /** An operation, as far as it decides the answers that it may get. */

@@ -1,5 +1,5 @@
-import { ReinsError } from "@reins/core/domain/ReinsError"
-import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { ReinsError } from "@reins/base/domain/ReinsError"
+import type { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { toDetails } from "@reins/server/http/validation/Validation"
 import { Effect } from "effect"
 import type { Exchange } from "../Exchange.js"

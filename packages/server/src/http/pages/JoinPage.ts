@@ -1,4 +1,4 @@
-import { catchCode } from "@reins/core/domain/ReinsError"
+import { catchCode } from "@reins/base/domain/ReinsError"
 import { Members } from "@reins/core/identity/Members"
 import { Effect, Redacted } from "effect"
 import { alert, form, tokenField } from "./Forms.js"

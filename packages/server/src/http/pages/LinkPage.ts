@@ -1,5 +1,5 @@
-import type { ReinsError } from "@reins/core/domain/ReinsError"
-import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
+import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { EmailAddress } from "@reins/core/identity/Account"
 import { Effect, Schema } from "effect"
 import type { Page } from "./Html.js"

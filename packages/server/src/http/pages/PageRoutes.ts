@@ -1,5 +1,5 @@
-import { once } from "@reins/core/base/Once"
-import type { ReinsError } from "@reins/core/domain/ReinsError"
+import { once } from "@reins/base/base/Once"
+import type { ReinsError } from "@reins/base/domain/ReinsError"
 import { Effect } from "effect"
 import type { Exchange } from "../Exchange.js"
 import { Authentication } from "../middleware/Authentication.js"

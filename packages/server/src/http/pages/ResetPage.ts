@@ -1,4 +1,4 @@
-import { catchCode } from "@reins/core/domain/ReinsError"
+import { catchCode } from "@reins/base/domain/ReinsError"
 import { PasswordChanges } from "@reins/core/identity/PasswordChanges"
 import { Effect } from "effect"
 import { alert, emailField, form, nothing, reasonOf, tokenField } from "./Forms.js"

@@ -1,4 +1,4 @@
-import { cutText } from "@reins/core/base/CutText"
+import { cutText } from "@reins/base/base/CutText"
 import { Predicate } from "effect"
 
 /** The size of a value in an error, in characters of its JSON. */

@@ -1,4 +1,4 @@
-import { InstalledFrom, type InstalledList } from "@reins/core/domain/Installed"
+import { InstalledFrom, type InstalledList } from "@reins/base/domain/Installed"
 import { SchemaAST as AST, Schema } from "effect"
 
 type Lists = Readonly<Record<InstalledList, ReadonlyArray<string>>>

@@ -1,8 +1,8 @@
 // A TypeScript server answers like pydantic here because the API promises the validation errors of FastAPI: clients that were made for that
 // form read `detail`, `loc`, `msg` and `type` as they are.
 
-import { field } from "@reins/core/domain/Field"
-import { QueryFailure } from "@reins/core/domain/Query"
+import { field } from "@reins/base/domain/Field"
+import { QueryFailure } from "@reins/base/domain/Query"
 import { SchemaAST as AST, type ParseResult, Predicate, Schema } from "effect"
 import { echoed, echoedText } from "./EchoedInput.js"
 import * as Reason from "./ValidationReason.js"

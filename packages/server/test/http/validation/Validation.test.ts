@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { integer, number } from "@reins/core/domain/Query"
+import { integer, number } from "@reins/base/domain/Query"
 import { EventQuery } from "@reins/core/events/EventsApi"
 import { ApiKeyInput, EmailVerificationInput, LoginInput } from "@reins/core/identity/AccountsApi"
 import { MessageSend } from "@reins/core/sessions/ConversationApi"

@@ -1,5 +1,5 @@
 import { Connections } from "@reins/core/connections/Connections"
-import { byStatus } from "@reins/core/harness/acp/Failures"
+import { byStatus } from "@reins/machine/harness/acp/Failures"
 import { Effect } from "effect"
 import type { Step } from "reins-example-scripted-gateway/gateway.mjs"
 import { credentialOf, endOf, finding, type Ground, newSession, type Ran, run } from "./Ground.js"

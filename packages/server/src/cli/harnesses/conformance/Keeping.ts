@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { sessionPaths } from "@reins/core/bench/SessionPaths"
 import { liveState } from "@reins/core/execution/AgentDigest"
-import { signal } from "@reins/core/executor/ProcessTable"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
+import { sessionPaths } from "@reins/machine/bench/SessionPaths"
+import { signal } from "@reins/machine/executor/ProcessTable"
 import { Effect, Schedule } from "effect"
 import { canary, endOf, finding, type Ground, newSession, type Place, processesOf, remembers, run } from "./Ground.js"
 

@@ -1,8 +1,8 @@
 import { join } from "node:path"
-import { Executors } from "@reins/core/executor/Executors"
-import type { TurnInput } from "@reins/core/harness/TurnInput"
-import { ToolLoans } from "@reins/core/relay/mcp/ToolLoans"
-import type { CallTool, OfferedCall, OfferedTool, ToolAnswer } from "@reins/core/relay/mcp/ToolOffer"
+import { Executors } from "@reins/machine/executor/Executors"
+import type { TurnInput } from "@reins/machine/harness/TurnInput"
+import { ToolLoans } from "@reins/machine/relay/mcp/ToolLoans"
+import type { CallTool, OfferedCall, OfferedTool, ToolAnswer } from "@reins/machine/relay/mcp/ToolOffer"
 import { Clock, Deferred, Effect, Option } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { turnAlone } from "./Abilities.js"
@@ -90,7 +90,7 @@ const callOnce = Effect.fnUntraced(function* (
     ...(cancelsAfterMs !== undefined && { cancel: Effect.zipRight(began, Effect.sleep(cancelsAfterMs)) }),
     onLine: (direction, line) =>
       Effect.sync(() => {
-        if (direction === "in" && /"mcpCapabilities":\{[^}]*"http":true/.test(line)) isOffered = true
+        if (direction === "in" && /"mcpCapabilities":\{[^{}]*"http":true/.test(line)) isOffered = true
       })
   })
   const requests = ground.gateway.requests.slice(before)

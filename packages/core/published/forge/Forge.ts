@@ -1,0 +1,1 @@
+export * from "@reins/machine/forge/Forge"

@@ -1,9 +1,0 @@
-import { oneByOne } from "../base/Layered.js"
-import { Outbound } from "./Outbound.js"
-import { WayOut } from "./WayOut.js"
-
-/** Guarded calls to other hosts, and the proxy through which git and agents connect. */
-export const outbound = {
-  name: "outbound",
-  layer: oneByOne(Outbound.layer, WayOut.layer)
-} as const

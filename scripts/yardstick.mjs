@@ -1,0 +1,48 @@
+#!/usr/bin/env node
+// A piece of work like that of the tests: programs that start, objects that come and go, small files. Prints its processor seconds, which tell how
+// fast a processor is at this moment. `scripts/test.mjs` measures the tests by it.
+import { spawnSync } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+const directory = mkdtempSync(join(tmpdir(), "reins-yardstick-"))
+
+const startPrograms = () => {
+  spawnSync("git", ["init", "--quiet", "--template=", directory])
+  for (let at = 0; at < 60; at++) spawnSync("git", ["hash-object", "-w", "--stdin"], { cwd: directory, input: `${at}` })
+}
+
+const makeObjects = () => {
+  const known = new Map()
+  for (let at = 0; at < 60_000; at++) {
+    const event = { id: `event_${at}`, type: "turn.delta", data: { text: `word ${at}`.repeat(4), at: [at, at + 1] } }
+    const read = JSON.parse(JSON.stringify(event))
+    known.set(
+      read.id.replace(/\d+$/, (digits) => `${Number(digits) % 5000}`),
+      () => read.data
+    )
+  }
+  return [...known.values()].reduce((total, each) => total + each().text.length, 0)
+}
+
+const writeFiles = () => {
+  for (let at = 0; at < 1500; at++) {
+    const path = join(directory, `file-${at % 100}`)
+    writeFileSync(path, "some words of a file\n".repeat(50))
+    readFileSync(path)
+  }
+}
+
+startPrograms()
+makeObjects()
+writeFiles()
+rmSync(directory, { recursive: true })
+const own = process.cpuUsage()
+// Those of children that have ended and were waited for, in hundredths of a second.
+const fields = readFileSync("/proc/self/stat", "utf8")
+  .replace(/^.*\) /s, "")
+  .split(" ")
+process.stdout.write(
+  `${((own.user + own.system) / 1e6 + (Number(fields[13]) + Number(fields[14])) / 100).toFixed(3)}\n`
+)

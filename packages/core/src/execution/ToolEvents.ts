@@ -53,7 +53,7 @@ export const hasEnded = ({ state }: Pick<Tool, "state">): boolean =>
   state === "done" || state === "failed" || state === "aborted"
 
 /** The start of a text. It ends with no half of a character, whose other half may come later. */
-const startOf = (text: string): string => cutText(text.replace(/[\ud800-\udbff]$/, ""), maxText)
+const startOf = (text: string): string => cutText(text, maxText).replace(/[\ud800-\udbff]$/, "")
 
 const payloadOf = (tool: Tool): ToolPayload => {
   const input = JSON.stringify(tool.input) ?? "null"

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { cutText } from "@reins/base/base/CutText"
 import type { NewEvent } from "@reins/base/domain/Event"
 import { MessageId } from "@reins/base/domain/Ids"
 import { TurnOutput } from "@reins/core/execution/TurnOutput"
@@ -45,10 +46,8 @@ const eventsOf = (reports: ReadonlyArray<HarnessEvent>, step: number): ReadonlyA
   return [...told, ...output.rest(1_000_000 + reports.length * step)]
 }
 
-const withinCap = (text: string): string => {
-  const start = text.slice(0, cap)
-  return /[\ud800-\udbff]$/.test(start) ? start.slice(0, -1) : start
-}
+/** What events hold of a text: whole characters, and no half of one at the end. */
+const withinCap = (text: string): string => cutText(text, cap).replace(/[\ud800-\udbff]$/, "")
 
 describe("the events of tool calls", () => {
   it("cost what was put out, of a command that prints 2,000 lines in 20 seconds", () => {
@@ -107,6 +106,25 @@ describe("the events of tool calls", () => {
       }),
       { numRuns: 100 }
     )
+  })
+
+  it.each([
+    ["half a character at the cap and after it", ["\ud83d", "\u0000"], cap - 1],
+    ["two halves that are no pair", ["\ud83d\ud83d", "x"], cap - 1],
+    ["a character across the cap", ["🙂"], cap - 1],
+    ["a letter whose mark is over the cap", ["e", "\u0301", "x"], cap - 1],
+    ["half a character that its other half follows", ["\ud83d", "\ude42"], cap - 2]
+  ])("end with whole characters: %s", (_, parts, length) => {
+    let said = "x".repeat(length)
+    const reports = ["", ...parts].map((part) => {
+      said += part
+      return toolOf(said)
+    })
+    const told = fold(eventsOf(reports, 400)).get("t")?.output_text ?? assert.fail("no output")
+    assert.isTrue(said.startsWith(told))
+    assert.isAtLeast(told.length, Math.min(said.length, cap) - 1)
+    assert.isAtMost(told.length, cap)
+    assert.strictEqual(told, Buffer.from(told).toString())
   })
 
   it("repeat neither an input, an edit nor an image", () => {

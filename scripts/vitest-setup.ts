@@ -1,7 +1,8 @@
+import { spawnSync } from "node:child_process"
 import { readFileSync, rmSync } from "node:fs"
 import { mkdtemp } from "node:fs/promises"
 import { createServer } from "node:net"
-import { tmpdir, userInfo } from "node:os"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Postgres from "@reins/core/store/Postgres"
 import { Effect, Layer, Redacted } from "effect"
@@ -28,14 +29,15 @@ export default async function setup(project: TestProject) {
     rmSync(databaseDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
   })
   const port = await freePort()
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) makePostgresUser()
   const postgres = new EmbeddedPostgres({
     databaseDir,
     port,
     user: "reins",
     password: "reins",
     persistent: false,
-    // PostgreSQL refuses to run as root. There it runs as the user `postgres`, which is made when it is missing.
-    createPostgresUser: userInfo().uid === 0,
+    createPostgresUser: isRoot,
     // The order of a natural language, which installations have. Plain byte order would hide faults of it.
     initdbFlags: ["--encoding=UTF8", "--locale-provider=icu", "--icu-locale=en-US", "--no-sync"],
     postgresFlags: [
@@ -62,6 +64,14 @@ export default async function setup(project: TestProject) {
   project.provide("postgresUrl", urlOf("postgres"))
   project.provide("postgresTemplate", template)
   return () => postgres.stop()
+}
+
+/** PostgreSQL refuses to run as root, so there it runs as the user `postgres`. A machine may have the group of that name, and not the user. */
+const makePostgresUser = (): void => {
+  if (spawnSync("id", ["-u", "postgres"]).status === 0) return
+  const group = spawnSync("getent", ["group", "postgres"]).status === 0 ? ["--gid", "postgres"] : ["--user-group"]
+  const { error, status, stderr } = spawnSync("useradd", ["--system", ...group, "postgres"], { encoding: "utf8" })
+  if (status !== 0) throw new Error(`The user postgres cannot be made: ${error?.message ?? stderr}`)
 }
 
 const endAtOnce = (databaseDir: string): void => {

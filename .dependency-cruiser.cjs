@@ -16,6 +16,8 @@ const floors = [
   ["sessions", "webhooks"],
   ["worktrees", "tools", "hooks", "push"],
   ["artifacts", "changes", "mcp"],
+  ["deliveries"],
+  ["requests"],
   ["care"],
   ["execution", "delegations", "automations", "exports", "shares"],
   ["backup", "deletion", "upkeep"]

@@ -36,6 +36,8 @@ const sorting = (words: ReadonlyArray<string>, root: string) =>
 const leanestFirst = [
   "server/test/e2e/EndToEnd.test.ts",
   "core/test/changes/",
+  "core/test/deliveries/",
+  "core/test/requests/",
   "core/test/git/",
   "core/test/sessions/",
   "core/test/execution/",

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { mergeRequestStates } from "@reins/core/changes/MergeRequest"
 import { jobStates } from "@reins/core/jobs/Job"
+import { mergeRequestStates } from "@reins/core/requests/rows/MergeRequest"
 import { turnStates } from "@reins/core/sessions/Turn"
 import { jobEnds, mergeRequestEnds, turnEnds } from "../src/Following.js"
 import { Reins, ReinsApiError } from "../src/index.js"

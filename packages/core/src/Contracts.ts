@@ -6,6 +6,7 @@ import * as changes from "./changes/Contract.js"
 import * as connections from "./connections/Contract.js"
 import * as delegations from "./delegations/Contract.js"
 import * as deletion from "./deletion/Contract.js"
+import * as deliveries from "./deliveries/Contract.js"
 import * as events from "./events/Contract.js"
 import * as execution from "./execution/Contract.js"
 import * as exports from "./exports/Contract.js"
@@ -16,6 +17,7 @@ import * as mcp from "./mcp/Contract.js"
 import * as oauth from "./oauth/Contract.js"
 import * as projects from "./projects/Contract.js"
 import * as push from "./push/Contract.js"
+import * as requests from "./requests/Contract.js"
 import * as sessions from "./sessions/Contract.js"
 import * as shares from "./shares/Contract.js"
 import * as tools from "./tools/Contract.js"
@@ -36,6 +38,8 @@ export const contracts = [
   execution,
   worktrees,
   changes,
+  deliveries,
+  requests,
   care,
   delegations,
   exports,

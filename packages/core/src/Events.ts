@@ -3,9 +3,11 @@ import { artifactEvents } from "./artifacts/Events.js"
 import { careEvents } from "./care/Events.js"
 import { changeEvents } from "./changes/Events.js"
 import { delegationEvents } from "./delegations/Events.js"
+import { deliveryEvents } from "./deliveries/Events.js"
 import { parseTypes } from "./events/EventTypes.js"
 import { agentEvents } from "./execution/Events.js"
 import { mcpEvents } from "./mcp/Events.js"
+import { mergeRequestEvents } from "./requests/Events.js"
 import { sessionEvents } from "./sessions/Events.js"
 import { shareEvents } from "./shares/Events.js"
 import { worktreeEvents } from "./worktrees/Events.js"
@@ -17,7 +19,9 @@ export {
   careEvents,
   changeEvents,
   delegationEvents,
+  deliveryEvents,
   mcpEvents,
+  mergeRequestEvents,
   sessionEvents,
   shareEvents,
   worktreeEvents
@@ -30,6 +34,8 @@ export const allEvents = {
   ...agentEvents,
   ...worktreeEvents,
   ...changeEvents,
+  ...deliveryEvents,
+  ...mergeRequestEvents,
   ...careEvents,
   ...delegationEvents,
   ...artifactEvents,

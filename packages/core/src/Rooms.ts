@@ -17,6 +17,7 @@ import { changes } from "./changes/Room.js"
 import { connections } from "./connections/Room.js"
 import { delegations } from "./delegations/Room.js"
 import { deletion } from "./deletion/Room.js"
+import { deliveries } from "./deliveries/Room.js"
 import type { Follower } from "./events/Follower.js"
 import { events } from "./events/Room.js"
 import { execution } from "./execution/Room.js"
@@ -29,6 +30,7 @@ import { mcp } from "./mcp/Room.js"
 import { oauth } from "./oauth/Room.js"
 import { projects } from "./projects/Room.js"
 import { push } from "./push/Room.js"
+import { requests } from "./requests/Room.js"
 import { sessions } from "./sessions/Room.js"
 import { shares } from "./shares/Room.js"
 import { store } from "./store/Room.js"
@@ -84,6 +86,8 @@ export const rooms = [
   push,
   mcp,
   changes,
+  deliveries,
+  requests,
   artifacts,
   care,
   execution,

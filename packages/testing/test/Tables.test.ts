@@ -32,7 +32,17 @@ const lasting: Readonly<Record<string, string>> = {
     "an automation that is gone or has another trigger leaves no position of its reader",
   "sessions/search/SearchIndex.ts names agreements":
     "how far earlier texts are in the index is agreed on by all processes of a database",
-  "changes/MergeRequestStore.ts names sessions": "the merge requests of a workspace are found by their sessions",
+  "deliveries/DeliveryRows.ts names changesets":
+    "the commits of a branch are told from those of people by the trees of their changesets",
+  "deliveries/DeliveryRows.ts names merge_requests": "work goes on top of a branch whose merge request has not ended",
+  "requests/conditions/FactReads.ts names changesets":
+    "a verdict counts for a head whose files are those of its changeset",
+  "requests/conditions/FactReads.ts names deliveries":
+    "the changeset of a head is found by the delivery that pushed it",
+  "requests/conditions/VerdictStore.ts names changesets":
+    "a verdict on the same files counts for each changeset that has them",
+  "requests/rows/PartRows.ts names deliveries": "a head that the session has pushed is told from one of somebody else",
+  "requests/rows/MergeRequestStore.ts names sessions": "the merge requests of a workspace are found by their sessions",
   "care/CareStore.ts names merge_requests": "the cares of a workspace are found by their merge requests",
   "care/CareStore.ts names changesets": "an attention shows the turn that made its changeset",
   "care/CareStore.ts names turns": "an attention shows the turn that made its changeset",
@@ -41,7 +51,7 @@ const lasting: Readonly<Record<string, string>> = {
   "care/FollowRows.ts names turns": "the newest work of a session is found by the turn that made it",
   "care/FollowRows.ts names deliveries": "the work of a turn waits for an earlier delivery to the same branch",
   "worktrees/snapshots/AwaitedFiles.ts names turns": "a session that has ended no turn has no files to wait for",
-  "changes/MergeRequestStore.ts names cares": "a list of merge requests shows and takes the state of their care",
+  "requests/rows/MergeRequestStore.ts names cares": "a list of merge requests shows and takes the state of their care",
   "budgets/SessionRows.ts names turns": "the budgets and the calls of the turns of a session go with it",
   "budgets/WorkspaceRows.ts names api_keys": "the budgets of the keys of a workspace or an account go with those",
   "delegations/DelegationStore.ts names sessions": "the delegations of a tree are counted by the sessions in it",

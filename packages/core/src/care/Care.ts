@@ -13,8 +13,8 @@ import * as StateMachine from "@reins/base/domain/StateMachine"
 import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
 import { BudgetInput } from "../budgets/Budget.js"
-import { CareState } from "../changes/looks/CareState.js"
 import { CareDelivers, CareOf } from "../projects/CarePolicy.js"
+import { CareState } from "../requests/rows/CareState.js"
 
 /** The moves of a care. One that was handed over or has ended watches again when somebody puts it. */
 export const careStates = /* @__PURE__ */ StateMachine.make<CareState>("care", {

@@ -3,7 +3,7 @@ import { extension, idPath, post, put, read, remove } from "@reins/base/domain/E
 import { Page } from "@reins/base/domain/Page"
 import { pageFields } from "@reins/base/domain/Query"
 import { Schema } from "effect"
-import { DeliveryAnswer } from "../changes/ChangesApi.js"
+import { DeliveryAnswer } from "../deliveries/DeliveriesApi.js"
 import { CareInput } from "../projects/CarePolicy.js"
 import { Attention, Care } from "./Care.js"
 

@@ -2,7 +2,7 @@ import { eventKinds, type PayloadsOf } from "@reins/base/domain/Event"
 import { field } from "@reins/base/domain/Field"
 import { AttentionId, MergeRequestId } from "@reins/base/domain/Ids"
 import { Schema } from "effect"
-import { CareState } from "../changes/looks/CareState.js"
+import { CareState } from "../requests/rows/CareState.js"
 import { CareOutcome } from "./Care.js"
 
 const CarePayload = Schema.Struct({

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import { checkLogs } from "../changes/looks/CheckLogs.js"
-import { partReads } from "../changes/looks/PartRows.js"
+import { checkLogs } from "../requests/rows/CheckLogs.js"
+import { partReads } from "../requests/rows/PartRows.js"
 import { secretMask } from "../sessions/SecretMask.js"
 import type { AttentionCause } from "./Care.js"
 import { careMessage, type QuotedComment } from "./CareMessage.js"

@@ -1,7 +1,7 @@
 import { AttentionId, newId } from "@reins/base/domain/Ids"
 import { now } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
-import type { MergeRequest } from "../changes/MergeRequest.js"
+import type { MergeRequest } from "../requests/rows/MergeRequest.js"
 import type { AttentionRow, CareRow } from "./CareStore.js"
 
 /** The columns in which new attentions differ. */

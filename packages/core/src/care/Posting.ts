@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { Effect } from "effect"
-import type { MergeRequest } from "../changes/MergeRequest.js"
 import { JobStore } from "../jobs/JobStore.js"
+import type { MergeRequest } from "../requests/rows/MergeRequest.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { type AttentionRow, type CareRow, CareStore, policyOf } from "./CareStore.js"
 

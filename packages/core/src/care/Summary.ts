@@ -1,6 +1,6 @@
 import { cutText } from "@reins/base/base/CutText"
 import { Effect } from "effect"
-import { partReads } from "../changes/looks/PartRows.js"
+import { partReads } from "../requests/rows/PartRows.js"
 import { textOf } from "../sessions/Message.js"
 import { MessageStore } from "../sessions/messages/MessageStore.js"
 import { TurnStore } from "../sessions/turns/TurnStore.js"

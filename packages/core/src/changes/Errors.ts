@@ -14,8 +14,6 @@ export const operationErrors = {
   "changesets.get": ["not_found"],
   "changesets.getDiff": ["executor_unavailable", "invalid_transition", "not_found"],
   "changesets.listFiles": ["executor_unavailable", "invalid_transition", "not_found"],
-  "changesets.listDeliveries": ["invalid_cursor", "not_found"],
-  "changesets.deliver": ["connection_required", "forbidden", "invalid_transition", "not_found", "stale_subject"],
   "changesets.apply": [
     "executor_unavailable",
     "forbidden",
@@ -24,49 +22,5 @@ export const operationErrors = {
     "stale_subject",
     "turn_active"
   ],
-  "applications.get": ["not_found"],
-  "deliveries.get": ["not_found"],
-  "deliveries.retry": ["forbidden", "invalid_transition", "not_found"],
-  "deliveries.refresh": ["forbidden", "invalid_transition", "not_found"],
-  "deliveries.cancel": ["forbidden", "invalid_transition", "not_found"],
-  "deliveries.listMergeRequests": ["invalid_cursor", "not_found"],
-  "deliveries.openMergeRequest": [
-    "connection_required",
-    "delivery_unresolved",
-    "forbidden",
-    "invalid_transition",
-    "not_found",
-    "unsupported_capability"
-  ],
-  "changesets.submitVerdict": ["forbidden", "not_found", "stale_subject"],
-  "changesets.listVerdicts": ["invalid_cursor", "not_found"],
-  "mergeRequests.setConditions": ["forbidden", "invalid_transition", "not_found", "unsupported_capability"],
-  "mergeRequests.removeConditions": ["forbidden", "invalid_transition", "not_found"],
-  "signingKeys.list": ["forbidden", "insufficient_scope", "invalid_cursor", "not_found"],
-  "signingKeys.create": ["forbidden", "insufficient_scope", "not_found", "quota_exhausted"],
-  "signingKeys.remove": ["forbidden", "insufficient_scope", "not_found"],
-  "mergeRequests.get": ["not_found"],
-  "mergeRequests.list": ["invalid_cursor", "not_found"],
-  "mergeRequests.listChecks": ["invalid_cursor", "not_found"],
-  "mergeRequests.listReviews": ["invalid_cursor", "not_found"],
-  "mergeRequests.listThreads": ["invalid_cursor", "not_found"],
-  "mergeRequests.getLog": ["not_found", "result_not_ready"],
-  "mergeRequests.rerun": ["forbidden", "invalid_transition", "not_found", "unsupported_capability"],
-  "mergeRequests.setReadiness": [
-    "connection_required",
-    "forbidden",
-    "invalid_transition",
-    "not_found",
-    "unsupported_capability"
-  ],
-  "mergeRequests.reply": ["connection_required", "forbidden", "invalid_transition", "not_found"],
-  "mergeRequests.look": ["forbidden", "invalid_transition", "not_found"],
-  "mergeRequests.merge": [
-    "conditions_unmet",
-    "forbidden",
-    "invalid_transition",
-    "not_found",
-    "remote_head_changed",
-    "unsupported_capability"
-  ]
+  "applications.get": ["not_found"]
 } as const satisfies OperationErrors

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
-import { VerdictStore } from "../changes/conditions/VerdictStore.js"
+import { VerdictStore } from "../requests/conditions/VerdictStore.js"
 import type { Delegation, Result } from "./Delegation.js"
 
 /** The words of results that approve of or reject what was reviewed. Any other word judges nothing. */

@@ -5,8 +5,10 @@ import { sessionRows as ofAutomations } from "../automations/SessionRows.js"
 import { sessionRows as ofBudgets } from "../budgets/SessionRows.js"
 import { sessionRows as ofChanges } from "../changes/SessionRows.js"
 import { sessionRows as ofDelegations } from "../delegations/SessionRows.js"
+import { sessionRows as ofDeliveries } from "../deliveries/SessionRows.js"
 import type { RunningAttempt } from "../jobs/JobKind.js"
 import { sessionRows as ofJobs } from "../jobs/SessionRows.js"
+import { sessionRows as ofRequests } from "../requests/SessionRows.js"
 import { sessionRemoval } from "../sessions/SessionRemoval.js"
 import { sessionRows as ofSessions } from "../sessions/SessionRows.js"
 import { sessionRows as ofShares } from "../shares/SessionRows.js"
@@ -27,6 +29,8 @@ const rows: ReadonlyArray<OwnedRows> = [
   ...ofDelegations,
   ...ofAutomations,
   ...ofWorktrees,
+  ...ofRequests,
+  ...ofDeliveries,
   ...ofChanges,
   ...ofShares,
   ...ofTools,

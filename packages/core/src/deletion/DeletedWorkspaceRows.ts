@@ -1,7 +1,7 @@
 import { workspaceRows as ofAutomations } from "../automations/WorkspaceRows.js"
 import { workspaceRows as ofBudgets } from "../budgets/WorkspaceRows.js"
-import { workspaceRows as ofChanges } from "../changes/WorkspaceRows.js"
 import { workspaceRows as ofConnections } from "../connections/WorkspaceRows.js"
+import { workspaceRows as ofDeliveries } from "../deliveries/WorkspaceRows.js"
 import { workspaceRows as ofHooks } from "../hooks/WorkspaceRows.js"
 import { workspaceRows as ofIdentity } from "../identity/Removal.js"
 import { workspaceRows as ofJobs } from "../jobs/WorkspaceRows.js"
@@ -20,7 +20,7 @@ export const workspaceRows: ReadonlyArray<OwnedRows> = [
   ...ofAutomations,
   ...ofHooks,
   ...ofWebhooks,
-  ...ofChanges,
+  ...ofDeliveries,
   ...ofPush,
   ...ofProjects,
   ...ofConnections,

@@ -6,10 +6,11 @@ import { automationSweeps, automations } from "./schema/automations.js"
 import { budgets } from "./schema/budgets.js"
 import { care, careFollows } from "./schema/care.js"
 import { catalog } from "./schema/catalog.js"
-import { changes, checkIdentities, hiddenFiles, officialReviews, requestActs } from "./schema/changes.js"
+import { changes, hiddenFiles } from "./schema/changes.js"
 import { connections } from "./schema/connections.js"
 import { delegations } from "./schema/delegations.js"
 import { deletion } from "./schema/deletion.js"
+import { deliveries } from "./schema/deliveries.js"
 import { events } from "./schema/events.js"
 import { hooks, hookTold } from "./schema/hooks.js"
 import { identity, identitySweeps } from "./schema/identity.js"
@@ -18,6 +19,7 @@ import { askedScopes, oauth, oauthSweeps } from "./schema/oauth.js"
 import { placement, requestCredit } from "./schema/placement.js"
 import { projects } from "./schema/projects.js"
 import { push } from "./schema/push.js"
+import { checkIdentities, officialReviews, requestActs, requests } from "./schema/requests.js"
 import { search, sessions, turnAskers } from "./schema/sessions.js"
 import { shares } from "./schema/shares.js"
 import { blobs, store } from "./schema/store.js"
@@ -38,7 +40,7 @@ export const steps: Readonly<Record<string, Step>> = {
   "0003_connections": original(statements(connections)),
   "0004_projects": original(statements(projects)),
   "0005_sessions": original(Effect.zipRight(statements(sessions), byDialect(search))),
-  "0006_changes": original(statements(changes)),
+  "0006_changes": original(statements([...changes, ...deliveries, ...requests])),
   "0007_delegations": original(statements(delegations)),
   "0008_jobs": original(statements(jobs)),
   "0009_budgets": original(statements(budgets)),

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { commitMessage } from "@reins/core/changes/DeliveryCommit"
+import { commitMessage } from "@reins/core/deliveries/work/DeliveryCommit"
 import { automationPaused, careHandedOver, invitation } from "@reins/core/identity/MailTemplates"
 import { Redacted } from "effect"
 

@@ -11,7 +11,7 @@ import { flowDatabases } from "@reins/testing/store/Databases"
 import { variants } from "@reins/testing/Variants"
 import { hookStorms } from "@reins/testing/Volume"
 import { Effect, Schedule } from "effect"
-import { called, stopTime } from "../changes/Rings.js"
+import { called, stopTime } from "../requests/Rings.js"
 import { flowsOn, opened, write } from "./Cared.js"
 
 const times = 25

@@ -1,6 +1,6 @@
 import { assert } from "@effect/vitest"
-import { Conditions } from "@reins/core/changes/conditions/Conditions"
 import type { CareInput } from "@reins/core/projects/CarePolicy"
+import { Conditions } from "@reins/core/requests/conditions/Conditions"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import type { Canned } from "@reins/testing/forge/ForgeServer"
 import { forgeDatabases } from "@reins/testing/store/Databases"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Verdicts } from "@reins/core/changes/conditions/Verdicts"
 import { DelegationResults } from "@reins/core/delegations/DelegationResults"
 import { Delegations } from "@reins/core/delegations/Delegations"
+import { Verdicts } from "@reins/core/requests/conditions/Verdicts"
 import { sealed } from "@reins/testing/changes/Fixture"
 import { services } from "@reins/testing/sessions/Services"
 import { flowDatabases } from "@reins/testing/store/Databases"

@@ -32,8 +32,8 @@ const textOf = (path: string): string => readFileSync(join(source, path), "utf8"
 const askers: Readonly<Record<string, string>> = {
   automations: "automations/Acting.ts",
   cares: "care/Acting.ts",
-  merge_conditions: "changes/conditions/FactReads.ts",
-  verdicts: "changes/conditions/FactReads.ts",
+  merge_conditions: "requests/conditions/FactReads.ts",
+  verdicts: "requests/conditions/FactReads.ts",
   oauth_grants: "oauth/OauthStore.ts",
   push_subscriptions: "push/PushStore.ts",
   session_shares: "shares/ShareStore.ts",

@@ -1,7 +1,7 @@
 import { assert, describe, layer as suiteOver } from "@effect/vitest"
 import { Changesets } from "@reins/core/changes/Changesets"
-import { Deliveries } from "@reins/core/changes/Deliveries"
 import { Delegations } from "@reins/core/delegations/Delegations"
+import { Deliveries } from "@reins/core/deliveries/Deliveries"
 import { Projects } from "@reins/core/projects/Projects"
 import type { SessionActivity } from "@reins/core/sessions/Session"
 import { type SessionFilter, selectionOf } from "@reins/core/sessions/SessionFilters"

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Changesets } from "@reins/core/changes/Changesets"
-import { Deliveries } from "@reins/core/changes/Deliveries"
+import { Deliveries } from "@reins/core/deliveries/Deliveries"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Projects } from "@reins/core/projects/Projects"
 import { Messages } from "@reins/core/sessions/Messages"

@@ -183,7 +183,7 @@ A connection comes last when its \`health\` is \`reauth_required\`, or when the 
 
 \`GET /api/workspaces/{workspace_id}/repository\` asks a repository before a session starts from it, with the same choice. \`connection_id\` asks with another
 connection, and \`anonymous=true\` with none. When a credential is missing, the answer has the \`host\`, the \`forge\` where that is known, and the \`ways\` to open it.
-The console and the command line then ask for a token in place.
+The console and the command line then ask for a token in place. They keep only one that opens the repository.
 
 A credential is refused with 422 when a field is missing or malformed. It is sealed for its workspace, connection, kind and settings together, so that
 no change of a row in the database leads it elsewhere. A \`base_url\` that is not https on a public address is not asked, and its validation says

@@ -1,0 +1,45 @@
+/** Deliveries, and the keys that sign their commits. `allowed` has the obstacles that the caller of a delivery allows, as a list in JSON; null allows none. A null of `onto`, `trailers`, `signs`, `parents` and `conflicts` stands for `base` and for nothing. */
+export const deliveries: ReadonlyArray<string> = [
+  `create table deliveries (
+    id text primary key,
+    changeset_id text not null references changesets(id),
+    session_id text not null references sessions(id),
+    transport text not null,
+    connection_id text references connections(id),
+    target_ref text not null,
+    title text,
+    update_strategy text not null,
+    onto text,
+    merges text,
+    author_name text,
+    author_email text,
+    trailers text,
+    signs integer,
+    key_id text,
+    allowed text,
+    state text not null,
+    reason text,
+    reason_message text,
+    remote_url text,
+    commit_sha text,
+    parents text,
+    conflicts text,
+    observed_head text,
+    patch text,
+    steps text not null,
+    version integer not null,
+    created_at text not null,
+    updated_at text not null,
+    unique (changeset_id, transport, target_ref)
+  )`,
+  `create index deliveries_session on deliveries (session_id, target_ref)`,
+  `create table signing_keys (
+    id text primary key,
+    workspace_id text not null references workspaces(id) on delete cascade,
+    public_key text not null,
+    fingerprint text not null,
+    sealed text not null,
+    created_at text not null
+  )`,
+  `create index signing_keys_workspace on signing_keys (workspace_id, id)`
+]

@@ -178,7 +178,7 @@ it.scopedLive("the built package serves the core of the program that imports it"
 
 /** One of several processes on a PostgreSQL database, put together of the core's entry points. */
 const programOnPostgres = `
-  import { CoreConfig } from "@reins/base/base/CoreConfig"
+  import { CoreConfig } from "@reins/core/base/CoreConfig"
   import * as Core from "@reins/core/Core"
   import * as Embedded from "@reins/core/Embedded"
   import * as BootRecord from "@reins/core/placement/BootRecord"

@@ -1,15 +1,15 @@
-/** The next step for each known code of the file system, or reason of `BeneathError`. */
+/** What each known code of the file system, or reason of `BeneathError`, means, and the step that mends it. */
 const steps: Readonly<Record<string, string>> = {
-  EACCES: "give the user of the service access to it",
-  EPERM: "give the user of the service access to it",
-  denied: "give the user of the service access to it",
-  ENOSPC: "free space on that disk",
-  EDQUOT: "raise the quota of the user of the service",
-  disk_full: "free space on that disk",
-  EROFS: "mount that disk for writing",
-  read_only: "mount that disk for writing",
-  EMFILE: "raise the limit of open files",
-  ENFILE: "raise the limit of open files"
+  EACCES: "Give the user of the service access to it.",
+  EPERM: "Give the user of the service access to it.",
+  denied: "Give the user of the service access to it.",
+  ENOSPC: "The disk of the service is full: free space on it, then try again.",
+  EDQUOT: "The disk of the service is full for its user: raise the quota, then try again.",
+  disk_full: "The disk of the service is full: free space on it, then try again.",
+  EROFS: "The disk of the service is read-only: mount it for writing, then try again.",
+  read_only: "The disk of the service is read-only: mount it for writing, then try again.",
+  EMFILE: "Raise the limit of open files of the service.",
+  ENFILE: "Raise the limit of open files of the system."
 }
 
 const textOf = (cause: unknown, name: "code" | "reason"): string | undefined => {
@@ -26,5 +26,5 @@ export const diskFault = (what: string, cause: unknown): string => {
   if (reason === undefined)
     return `${what}, for a reason that the system did not name: the log of the service has more.`
   const step = steps[reason]
-  return `${what} (${reason})${step === undefined ? "." : `: ${step}.`}`
+  return `${what} (${reason}).${step === undefined ? "" : ` ${step}`}`
 }

@@ -189,7 +189,7 @@ describe("the set-up of a workspace in the console", () => {
     await page.getByRole("link", { name: "New session" }).first().click()
     await page.getByLabel("Project").selectOption({ label: "Web" })
     await page.getByLabel("Message").fill(script("Look.", { tool: "bash", cmd: "cat greeting.txt" }, { say: "Seen." }))
-    await page.getByLabel("Agent", { exact: true }).fill("the agent of the project")
+    await page.getByLabel("Agent", { exact: true }).fill("the agent and the model of the project")
     await button(page, "Start the session").click()
     await button(page, "Allow once").click()
     await page.getByText("Seen.", { exact: true }).waitFor()

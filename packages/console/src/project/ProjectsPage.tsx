@@ -59,6 +59,7 @@ export const ProjectsPage = ({ workspaceId }: { readonly workspaceId: string }) 
 
 const ProjectForm = ({ workspaceId }: { readonly workspaceId: string }) => {
   const action = useAction()
+  const url = useSignal("")
   return (
     <Form
       of={action}
@@ -86,10 +87,18 @@ const ProjectForm = ({ workspaceId }: { readonly workspaceId: string }) => {
         <input name="description" />
       </Field>
       <Field label="Repository (optional)">
-        <input name="url" placeholder="https://github.com/you/project.git" />
+        <input
+          name="url"
+          placeholder="https://github.com/you/project.git"
+          value={url.value}
+          onInput={({ currentTarget }) => (url.value = currentTarget.value)}
+        />
       </Field>
-      <Field label="From (optional)" hint="A branch, tag or commit.">
-        <input name="base_ref" />
+      <Field
+        label="From (optional)"
+        hint={url.value.trim() === "" ? "Name a repository first." : "A branch, tag or commit."}
+      >
+        <input name="base_ref" disabled={url.value.trim() === ""} />
       </Field>
       <p class="end">
         <button type="submit" class="primary" disabled={action.busy.value !== undefined}>

@@ -54,7 +54,7 @@ export const agentChoices = (
   ]
 }
 
-const ofProject = "the agent of the project"
+const ofProject = "the agent and the model of the project"
 
 /** True while somebody is in the field of this name. A value that came then would mix with theirs. */
 const isTyped = (name: string): boolean => document.activeElement?.getAttribute("name") === name
@@ -77,6 +77,7 @@ export const AgentChoice = ({
 }) => {
   const first = isOfProject ? "" : firstOf(workspaceId, harnesses, connections)
   const provider = useSignal(given?.harness?.provider_id ?? first)
+  const isChosen = useSignal(given?.harness !== undefined)
   const model = useSignal(given?.harness?.model ?? "")
   const connection = useSignal(given?.connection_id ?? "")
   const own = connectionsOf(
@@ -88,6 +89,13 @@ export const AgentChoice = ({
     provider.value,
     own.map(({ id }) => id)
   ])
+  // A project brings an agent of its own. It takes the place of one that nobody has chosen, and of no other.
+  useEffect(() => {
+    if (isChosen.peek() || provider.peek() === first) return
+    provider.value = first
+    model.value = ""
+    connection.value = ""
+  }, [isOfProject])
   const preferred = own[0]?.preferred_model ?? null
   const listed = models.value.value?.choices ?? []
   const last = lastModelOf(workspaceId, provider.value)
@@ -113,29 +121,34 @@ export const AgentChoice = ({
           value={provider.value}
           onChoose={(value) => {
             if (value === provider.peek()) return
+            isChosen.value = value !== ""
             provider.value = value
             model.value = ""
             connection.value = ""
           }}
         />
       </Field>
-      <div>
-        <Field label="Model" {...(hint !== undefined && { hint })}>
-          <Combobox
-            name="model"
-            choices={listed}
-            required={provider.value !== "" && !isOfProject && preferred === null}
-            placeholder={preferred ?? "Search or type a model"}
-            value={model.value}
-            onChoose={(value, choice) => {
-              model.value = value
-              const of = listed.find((each) => each === choice) ?? listed.find((each) => each.value === value)
-              connection.value = of?.connectionId ?? ""
-            }}
-          />
-        </Field>
-        {own.length > 1 && <input type="hidden" name="connection_id" value={connection.value} />}
-      </div>
+      {/* The agent of a project has the model of the project. */}
+      {provider.value !== "" && (
+        <div>
+          <Field label="Model" {...(hint !== undefined && { hint })}>
+            <Combobox
+              name="model"
+              choices={listed}
+              required={!isOfProject && preferred === null}
+              placeholder={preferred ?? "Search or type a model"}
+              value={model.value}
+              onChoose={(value, choice) => {
+                isChosen.value = true
+                model.value = value
+                const of = listed.find((each) => each === choice) ?? listed.find((each) => each.value === value)
+                connection.value = of?.connectionId ?? ""
+              }}
+            />
+          </Field>
+          {own.length > 1 && <input type="hidden" name="connection_id" value={connection.value} />}
+        </div>
+      )}
     </div>
   )
 }

@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals"
+import { type Signal, useSignal } from "@preact/signals"
 import type { Connection, HostToken, SessionsCreateInput } from "@reins/client"
 import { learnAgents } from "../agents/AgentNames.js"
 import { useAction, useLoaded } from "../api/Loading.js"
@@ -46,6 +46,7 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
     [workspaceId]
   )
   const project = useSignal("")
+  const repository = useSignal("")
   const wanted = useSignal<HostToken | undefined>(undefined)
   const action = useAction()
   /** Asks the repository, with a token that was typed. False when one is wanted, for which the form then asks. */
@@ -106,10 +107,13 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
                 </select>
               </Field>
             )}
-            <RepositoryFields isOfProject={project.value !== ""} changed={() => (wanted.value = undefined)} />
+            <RepositoryFields
+              repository={repository}
+              isOfProject={project.value !== ""}
+              changed={() => (wanted.value = undefined)}
+            />
             {wanted.value !== undefined && <TokenField of={wanted.value} />}
             <AgentChoice
-              key={project.value === "" ? "own" : "project"}
               harnesses={harnesses}
               connections={connections}
               workspaceId={workspaceId}
@@ -125,7 +129,7 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
                 <Field label="Labels" hint="As in team=web, risk=low">
                   <input name="labels" pattern="\s*([^=,]+=[^,]*)(,\s*[^=,]+=[^,]*)*\s*" />
                 </Field>
-                <GitConnection connections={connections} />
+                <GitConnection connections={connections} isOff={repository.value.trim() === ""} />
                 <Field label="Executor">
                   <select name="executor">
                     <option value="">the default</option>
@@ -161,16 +165,18 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
 
 const RepositoryFields = ({
   changed,
-  isOfProject
+  isOfProject,
+  repository
 }: {
+  readonly repository: Signal<string>
   readonly isOfProject: boolean
   /** Hears that another repository is typed. */
   readonly changed: () => void
 }) => {
-  const repository = useSignal("")
   const branch = useSignal("")
   const empty = isOfProject ? "Empty for the repository of the project." : "Empty for an empty working tree."
   const told = repositoryChoice(repository.value, branch.value).told
+  const isNamed = repository.value.trim() !== ""
   return (
     <div class="columns">
       <Field label="Repository" hint={told ?? `An address, owner/name or a link. ${empty}`}>
@@ -184,9 +190,13 @@ const RepositoryFields = ({
           }}
         />
       </Field>
-      <Field label="Branch" hint="A branch, tag or commit. Empty for the default branch.">
+      <Field
+        label="Branch"
+        hint={isNamed ? "A branch, tag or commit. Empty for the default branch." : "Name a repository first."}
+      >
         <input
           name="base_ref"
+          disabled={!isNamed}
           value={branch.value}
           onInput={({ currentTarget }) => (branch.value = currentTarget.value)}
         />
@@ -199,9 +209,16 @@ const RepositoryFields = ({
 const noConnection = "none"
 
 /** The connection for the repository by hand. The service chooses one by the host without that. */
-const GitConnection = ({ connections }: { readonly connections: ReadonlyArray<Connection> }) => (
-  <Field label="Git connection" hint="For clones and pushes of the repository.">
-    <select name="git_connection_id">
+const GitConnection = ({
+  connections,
+  isOff
+}: {
+  readonly connections: ReadonlyArray<Connection>
+  /** True where no repository is named. That of a project has the connection of the project. */
+  readonly isOff: boolean
+}) => (
+  <Field label="Git connection" hint={isOff ? "Name a repository first." : "For clones and pushes of the repository."}>
+    <select name="git_connection_id" disabled={isOff}>
       <option value="">by the host of the repository</option>
       <option value={noConnection}>none</option>
       {connections.filter(isForGit).map(({ id, label }) => (

@@ -11,7 +11,21 @@ interface Faults {
 
 const Context = createContext<Faults>({ list: [], names: new Set() })
 
-/** A form whose fields say below them what the server found wrong with their values. */
+/** The name of the field that an event comes from. A combobox has it beside its text. */
+const nameOf = (event: Event): string | undefined => {
+  const at = event.target instanceof Element ? event.target : undefined
+  return (at?.getAttribute("name") ?? at?.closest(".field")?.querySelector("[name]")?.getAttribute("name")) || undefined
+}
+
+/** Ends what was wrong with a field. The failure ends with its last field. */
+const endFault = ({ failure }: Action, name: string): void => {
+  const before = failure.peek()
+  const left = before?.fields?.filter(({ names }) => !names.includes(name))
+  if (before === undefined || left === undefined || left.length === before.fields?.length) return
+  failure.value = left.length === 0 ? undefined : { ...before, fields: left }
+}
+
+/** A form whose fields say below them what the server found wrong with their values, until these change. */
 export const Form = ({
   children,
   of,
@@ -24,7 +38,14 @@ export const Form = ({
   readonly children: ComponentChildren
 }) => (
   <Context.Provider value={{ list: of.failure.value?.fields ?? [], names: new Set() }}>
-    <form {...given} onSubmit={send}>
+    <form
+      {...given}
+      onSubmit={send}
+      onInput={(event) => {
+        const name = nameOf(event)
+        if (name !== undefined) endFault(of, name)
+      }}
+    >
       {children}
     </form>
   </Context.Provider>

@@ -201,4 +201,14 @@ describe("faults that people met", () => {
     await wrong.waitFor({ state: "detached" })
     assert.strictEqual(await page.getByRole("alert").count(), 0)
   })
+
+  it.each(["server", "start"])("agents that are off are named with the command that turns one on: %s", async (path) => {
+    await world.caller()
+    const page = await world.loggedIn(path)
+    const off = page.getByText("These agents are off on this server")
+    await off.waitFor()
+    for (const name of ["Claude Code", "Gemini CLI", "Qwen Code", "OpenCode (opencode)"])
+      assert.include(await off.innerText(), name)
+    assert.include(await off.innerText(), "reins harnesses enable claude")
+  })
 })

@@ -1,9 +1,10 @@
-import type { Harness } from "@reins/client"
+import type { Harness, HarnessList } from "@reins/client"
 import { useAction, useEvery } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { isOwner } from "../inbox/Workspace.js"
 import { Outcome } from "../ui/Basics.js"
 import { bytes } from "../words/Words.js"
+import { agentLabel } from "./AgentLabel.js"
 
 /** Installs the agent of a provider, and shows how far that is. */
 export const InstallAgent = ({
@@ -52,6 +53,20 @@ export const InstallAgent = ({
       {installing !== null && <Progress of={installing} />}
       <Outcome of={action} />
     </div>
+  )
+}
+
+/** The agents that are part of Reins and off here, with the command that turns one on. */
+export const AgentsOff = ({ of: { available, items } }: { readonly of: HarnessList }) => {
+  const [first] = available
+  if (first === undefined) return null
+  return (
+    <p class="fine">
+      These agents are off on this server:{" "}
+      {available.map((each) => agentLabel(each, [...items, ...available])).join(", ")}. Whoever runs the server turns
+      one on with <code>reins harnesses enable {first.provider_id}</code> and starts it anew. Then you can install it
+      here.
+    </p>
   )
 }
 

@@ -2,7 +2,7 @@ import type { Connection, Harness } from "@reins/client"
 import type { ComponentChildren } from "preact"
 import { setupGateway } from "../account/SetupCode.js"
 import { agentLabel } from "../agents/AgentLabel.js"
-import { InstallAgent } from "../agents/Agents.js"
+import { AgentsOff, InstallAgent } from "../agents/Agents.js"
 import { useLoaded } from "../api/Loading.js"
 import { reins, wholeOf } from "../api/Server.js"
 import { CredentialForm } from "../connections/ConnectionChange.js"
@@ -29,7 +29,7 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
       const served = installed.find((each) => connectionOf(each) !== undefined)
       return {
         installed,
-        harnesses: harnesses.items.filter(({ tier }) => tier !== "disabled"),
+        list: harnesses,
         served,
         connection: served && connectionOf(served),
         executor: executors.items.find((each) => each.default)
@@ -41,7 +41,7 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
     <>
       <PageHead title="First steps" under="From an empty server to the first session." />
       <Await of={state}>
-        {({ connection, executor, harnesses, installed, served }) => (
+        {({ connection, executor, installed, list, served }) => (
           <ol class="first-steps">
             <Step title="An agent" isDone={installed.length > 0}>
               {installed.length > 0 ? (
@@ -55,17 +55,20 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
                     An agent is the program that does the work. Reins downloads the version that it was tested with, and
                     checks its checksum.
                   </p>
-                  {harnesses.map((harness, index) => (
-                    <InstallAgent
-                      key={harness.provider_id}
-                      harness={harness}
-                      isFirst={index === 0}
-                      workspaceId={workspaceId}
-                      reload={state.reload}
-                    />
-                  ))}
+                  {list.items
+                    .filter(({ tier }) => tier !== "disabled")
+                    .map((harness, index) => (
+                      <InstallAgent
+                        key={harness.provider_id}
+                        harness={harness}
+                        isFirst={index === 0}
+                        workspaceId={workspaceId}
+                        reload={state.reload}
+                      />
+                    ))}
                 </>
               )}
+              <AgentsOff of={list} />
             </Step>
             <Step title="A connection to models" isDone={connection !== undefined && !isRefused(connection)}>
               {connection === undefined ? (

@@ -1,5 +1,5 @@
 import type { ExecutorBackend, Harness, Limits } from "@reins/client"
-import { InstallAgent } from "../agents/Agents.js"
+import { AgentsOff, InstallAgent } from "../agents/Agents.js"
 import { useLoaded } from "../api/Loading.js"
 import { reins, serviceUrl } from "../api/Server.js"
 import { Await, PageHead, State } from "../ui/Basics.js"
@@ -37,12 +37,20 @@ export const ServerPage = ({ workspaceId }: { readonly workspaceId: string }) =>
       </Await>
       <h2>Providers</h2>
       <Await of={harnesses}>
-        {({ items }) => (
-          <ul class="cards">
-            {items.map((each) => (
-              <ProviderCard key={each.provider_id} harness={each} workspaceId={workspaceId} reload={harnesses.reload} />
-            ))}
-          </ul>
+        {(list) => (
+          <>
+            <ul class="cards">
+              {list.items.map((each) => (
+                <ProviderCard
+                  key={each.provider_id}
+                  harness={each}
+                  workspaceId={workspaceId}
+                  reload={harnesses.reload}
+                />
+              ))}
+            </ul>
+            <AgentsOff of={list} />
+          </>
         )}
       </Await>
       <h2>Limits</h2>

@@ -97,6 +97,12 @@ export const HarnessEntry = Schema.Struct({
 }).annotations({ identifier: "Harness", description: "A provider as the catalog lists it." })
 export type HarnessEntry = typeof HarnessEntry.Type
 
+export const AvailableHarness = Schema.Struct({
+  provider_id: field(Schema.String, "The name of the provider, which enables it."),
+  display_name: field(Schema.String, "The name of its agent for people.")
+}).annotations({ identifier: "AvailableHarness", description: "A provider that can be enabled." })
+export type AvailableHarness = typeof AvailableHarness.Type
+
 export const Model = Schema.Struct({
   id: field(Schema.String, "The name of the model, which sessions and projects select it by."),
   provider_id: field(Schema.String, "The provider that was asked about."),

@@ -6,10 +6,14 @@ import { Timestamp } from "@reins/base/domain/Timestamp"
 import { ExecutorBackend } from "@reins/machine/executor/ExecutorBackend"
 import { Schema } from "effect"
 import { OperationRef } from "../jobs/Job.js"
-import { HarnessEntry, Model } from "./Catalog.js"
+import { AvailableHarness, HarnessEntry, Model } from "./Catalog.js"
 
 export const HarnessList = Schema.Struct({
-  items: field(Schema.Array(HarnessEntry), "The providers, disabled ones included.")
+  items: field(Schema.Array(HarnessEntry), "The providers, disabled ones included."),
+  available: field(
+    Schema.Array(AvailableHarness),
+    "The providers that are part of the release and that nobody has enabled. An operator does so with `reins harnesses enable`."
+  )
 }).annotations({
   identifier: "HarnessList",
   description: "The providers of this installation."

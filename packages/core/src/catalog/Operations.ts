@@ -16,7 +16,7 @@ export const catalog = Effect.gen(function* () {
   const providers = yield* Providers
   const operations: Operations<typeof CatalogApi, typeof operationErrors, "getVersion"> = {
     listExecutorBackends: () => Effect.map(executors.list, (items) => ({ items })),
-    listHarnesses: () => Effect.map(providers.list, (items) => ({ items })),
+    listHarnesses: () => Effect.all({ items: providers.list, available: providers.available }),
     installHarness: ({ body, path, principal }) => installations.request(principal, path.workspace_id, body),
     listModels: ({ principal, query }) => models.list(principal, query),
     getLimits: () => Effect.succeed(limits)

@@ -14,7 +14,7 @@ import { allowsAll, type PermissionPolicy } from "@reins/machine/harness/Permiss
 import { Context, Effect, Layer, Option } from "effect"
 import { type ChosenConnection, ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import { Nodes } from "../placement/Nodes.js"
-import type { HarnessEntry } from "./Catalog.js"
+import type { AvailableHarness, HarnessEntry } from "./Catalog.js"
 
 /** The reasons why no turn could run with the provider. */
 export type Unrunnable = ReinsError<
@@ -26,6 +26,8 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
   Providers,
   {
     readonly list: Effect.Effect<ReadonlyArray<HarnessEntry>>
+    /** The providers that are part of Reins and off here. */
+    readonly available: Effect.Effect<ReadonlyArray<AvailableHarness>>
     /** The provider for a request that names none. */
     readonly defaultId: string
     /** A provider that may be chosen. Fails with `provider_disabled` for one that is disabled or that no manifest declares. */
@@ -122,6 +124,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
             )
           )
         ),
+        available: manifests.available,
         defaultId: manifests.defaultId,
         requireEnabled,
         requireCapability,

@@ -121,7 +121,13 @@ describe("manifests besides the built-in ones", () => {
       })
       const layer = Manifests.layerIn({ directory, enabled: ["goose", "claude"] })
       assert.deepStrictEqual(yield* idsOf(layer), [...built, "goose", "claude", "mine"])
-      const { originOf } = yield* Effect.provide(Manifests, layer)
+      const { available, originOf } = yield* Effect.provide(Manifests, layer)
+      const off = (yield* available).map(({ provider_id }) => provider_id)
+      assert.sameMembers(
+        off,
+        optionalProviders.filter((id) => id !== "goose" && id !== "claude")
+      )
+      assert.deepStrictEqual(yield* (yield* Effect.provide(Manifests, Manifests.layerWith([mine]))).available, [])
       assert.strictEqual((yield* originOf("goose")).source, "optional")
       assert.strictEqual((yield* originOf("claude")).source, join(directory, "claude.json"))
       const copied = yield* directoryOf({ "x.json": JSON.stringify(mine, null, 8) })

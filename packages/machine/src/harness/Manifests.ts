@@ -13,7 +13,7 @@ import { type Evidence, evidenceSubject, proofsOf } from "./Evidence.js"
 import { Manifest } from "./Manifest.js"
 import { type ManifestSource, readDirectory } from "./ManifestFiles.js"
 import { ManifestInvalid } from "./ManifestInvalid.js"
-import { type OptionalProvider, readOptional } from "./OptionalManifests.js"
+import { type OptionalProvider, optionalNames, readOptional } from "./OptionalManifests.js"
 
 export { vouched } from "./Evidence.js"
 export { ManifestInvalid } from "./ManifestInvalid.js"
@@ -34,6 +34,13 @@ export interface ManifestOrigin {
   readonly source: string
   /** `sha256:<hex>` of the manifest, without its evidence, as JSON with sorted keys and without white space. */
   readonly digest: string
+}
+
+/** A provider that an operator can enable. */
+export interface AvailableProvider {
+  readonly provider_id: string
+  /** The name for people. */
+  readonly display_name: string
 }
 
 /** The capabilities of a provider with their evidence. */
@@ -66,6 +73,8 @@ export class Manifests extends Context.Tag("@reins/core/harness/Manifests")<
     readonly get: (providerId: string) => Effect.Effect<Manifest, HarnessNotFound>
     /** The capabilities as the manifest declares them, with the evidence. Fails with `HarnessNotFound` for an id that no manifest declares. */
     readonly provenOf: (providerId: string) => Effect.Effect<ProvenCapabilities, HarnessNotFound>
+    /** The providers that are part of Reins and off here. None for the manifests of a program, which enables no others. */
+    readonly available: Effect.Effect<ReadonlyArray<AvailableProvider>>
     /** The origin of the manifest of a provider. Fails with `HarnessNotFound` for an id that no manifest declares. */
     readonly originOf: (providerId: string) => Effect.Effect<ManifestOrigin, HarnessNotFound>
   }
@@ -84,10 +93,13 @@ export class Manifests extends Context.Tag("@reins/core/harness/Manifests")<
         const optional = yield* Effect.forEach(enabled, (id) =>
           Effect.map(readOptional(id), (content): ManifestSource => ({ source: "optional", content }))
         )
-        return yield* make(
-          [builtIn, optional, directory === undefined ? [] : yield* readDirectory(directory)],
-          evidence
-        )
+        const own = directory === undefined ? [] : yield* readDirectory(directory)
+        const made = yield* make([builtIn, optional, own], evidence)
+        const isKnown = new Set(made.list.map(({ provider_id }) => provider_id))
+        return Manifests.of({
+          ...made,
+          available: Effect.map(optionalNames, (all) => all.filter(({ provider_id }) => !isKnown.has(provider_id)))
+        })
       })
     )
 
@@ -135,6 +147,7 @@ const make = Effect.fnUntraced(function* (
     Effect.mapError(Effect.fromNullable(declared.get(providerId)), () => new HarnessNotFound({ providerId }))
   return Manifests.of({
     list,
+    available: Effect.succeed([]),
     defaultId: (list.find(({ tier }) => tier !== "disabled") ?? list[0])?.provider_id ?? "",
     get: fn("Manifests.get")((providerId) => Effect.map(find(providerId), ({ manifest }) => manifest)),
     provenOf: fn("Manifests.provenOf")((providerId) =>

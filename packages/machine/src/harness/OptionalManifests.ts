@@ -1,4 +1,5 @@
-import { Effect } from "effect"
+import { once } from "@reins/base/base/Once"
+import { Effect, Schema } from "effect"
 
 /** Each is read when it is wanted, so that those that nobody enables cost no start anything. */
 const files = {
@@ -23,3 +24,20 @@ export const optionalProviders: ReadonlyArray<OptionalProvider> = Object.keys(fi
 /** The manifest of an optional provider, as JSON has it. */
 export const readOptional = (id: OptionalProvider): Effect.Effect<unknown> =>
   Effect.map(Effect.promise<{ readonly default: unknown }>(files[id]), (module) => module.default)
+
+const Named = Schema.Struct({ display_name: Schema.String })
+
+/** The names of all optional providers for people. They are read once, when somebody asks. */
+export const optionalNames: Effect.Effect<
+  ReadonlyArray<{ readonly provider_id: OptionalProvider; readonly display_name: string }>
+> = Effect.runSync(
+  once(
+    Effect.forEach(optionalProviders, (provider_id) =>
+      readOptional(provider_id).pipe(
+        Effect.flatMap(Schema.decodeUnknown(Named)),
+        Effect.map(({ display_name }) => ({ provider_id, display_name })),
+        Effect.orDie
+      )
+    )
+  )
+)

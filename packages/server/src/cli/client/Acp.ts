@@ -12,7 +12,7 @@ import { tell } from "../terminal/Output.js"
 import { refuseFarPath } from "./BeginSession.js"
 import { target } from "./Profile.js"
 import { projectNamed } from "./ProjectNamed.js"
-import { agentOptions, chosenProvider, wantedAgent } from "./Providers.js"
+import { agentOptions, providerOn, wantedAgent } from "./Providers.js"
 import { type Remote, remoteCommand, workspaceOption } from "./Remote.js"
 import { type ChosenRepository, chooseRepository } from "./Repository.js"
 
@@ -87,7 +87,7 @@ const sessionsOf = (folder: string): { readonly repository_url: string } | undef
 const begin = async (given: Options, caller: Caller, folder: string, permissions: Permissions): Promise<Session> => {
   const { reins, workspaceId: workspace_id } = caller
   const wanted = wantedAgent(given)
-  const provider = wanted && chosenProvider((await reins.catalog.listHarnesses()).items, wanted).provider_id
+  const provider = wanted && (await providerOn(reins, wanted)).provider_id
   const shared = { workspace_id, ...permissions, ...(provider !== undefined && { harness: { provider_id: provider } }) }
   if (given.project !== undefined) {
     const project_id = await requiredProject(caller, given.project)

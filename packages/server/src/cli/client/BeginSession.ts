@@ -6,7 +6,7 @@ import { tell } from "../terminal/Output.js"
 import { budgetForms, budgetOf } from "./Budgets.js"
 import { withModel } from "./ChooseModel.js"
 import { projectNamed } from "./ProjectNamed.js"
-import { agentOptions, chosenProvider, nameOf, wantedAgent } from "./Providers.js"
+import { agentOptions, nameOf, providerOn, wantedAgent } from "./Providers.js"
 import type { Remote } from "./Remote.js"
 import { type ChosenRepository, chooseRepository } from "./Repository.js"
 import { checkedRef } from "./RepositoryCheck.js"
@@ -192,7 +192,7 @@ const harnessOf = async (reins: Remote["reins"], given: SessionOptions) => {
   const { model } = given
   const wanted = wantedAgent(given)
   if (wanted === undefined && model === undefined) return {}
-  const chosen = chosenProvider((await reins.catalog.listHarnesses()).items, wanted)
+  const chosen = await providerOn(reins, wanted)
   const { installed, provider_id } = chosen
   if (!installed)
     throw new CommandFailed({

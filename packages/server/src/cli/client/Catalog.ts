@@ -5,7 +5,7 @@ import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, harmlessJson, table } from "../terminal/Style.js"
 import { checkProject } from "./ProjectServers.js"
 import { projectVersion } from "./ProjectVersions.js"
-import { agentOptions, chosenProvider, wantedAgent } from "./Providers.js"
+import { agentOptions, providerOn, wantedAgent } from "./Providers.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
 import { chooseRepository } from "./Repository.js"
 import { addToken, tokenVariable } from "./RepositoryToken.js"
@@ -24,8 +24,7 @@ export const models = remoteCommand({
   run: async (given, connect) => {
     const wanted = wantedAgent(given)
     const { reins, workspaceId: workspace_id } = await connect(given.workspace)
-    const { items: agents } = await reins.catalog.listHarnesses()
-    const { provider_id } = chosenProvider(agents, wanted)
+    const { provider_id } = await providerOn(reins, wanted)
     const { items } = await reins.catalog.listModels({ workspace_id, provider_id })
     if (given.json) return items.forEach(printJsonNow)
     if (items.length === 0) return tell("The gateway lists no models. Name one with --model when you run a task.")

@@ -1,3 +1,4 @@
+import type { Harness, Reins } from "@reins/client"
 import { option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { didYouMean } from "../terminal/Suggestion.js"
@@ -18,10 +19,13 @@ export const wantedAgent = (given: { readonly agent: string | undefined; readonl
 }
 
 /** A provider as the server or an installation lists it. */
-interface Listed {
+interface Listed extends Named {
+  readonly tier: string
+}
+
+interface Named {
   readonly provider_id: string
   readonly display_name: string
-  readonly tier: string
 }
 
 /** The provider with its name for people: `OpenCode (alpha)`. */
@@ -31,25 +35,44 @@ export const nameOf = ({ display_name, provider_id }: Pick<Listed, "display_name
 /** A name as it is compared: `Claude Code`, `claude-code` and `claudecode` are one. */
 export const plainName = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
 
+/** The provider of this id, or of the agent of this name. */
+const named = <P extends Named>(providers: ReadonlyArray<P>, name: string): P | undefined =>
+  providers.find(({ provider_id }) => provider_id === name) ??
+  providers.find(({ display_name }) => plainName(display_name) === plainName(name)) ??
+  providers.find(
+    ({ display_name }) => plainName(name).length > 3 && plainName(display_name).startsWith(plainName(name))
+  )
+
 /**
  * The provider of this id, or of the agent of this name. Without a name the first that can be chosen, which is the default of the server.
- * Throws `CommandFailed` when there is none.
+ * Throws `CommandFailed` when there is none, and says so of one that is `available` and off.
  */
-export const chosenProvider = <P extends Listed>(providers: ReadonlyArray<P>, name: string | undefined): P => {
+export const chosenProvider = <P extends Listed>(
+  providers: ReadonlyArray<P>,
+  name: string | undefined,
+  available: ReadonlyArray<Named> = []
+): P => {
   const enabled = providers.filter(({ tier }) => tier !== "disabled")
-  const found =
-    name === undefined
-      ? enabled[0]
-      : (enabled.find(({ provider_id }) => provider_id === name) ??
-        enabled.find(({ display_name }) => plainName(display_name) === plainName(name)) ??
-        enabled.find(
-          ({ display_name }) => plainName(name).length > 3 && plainName(display_name).startsWith(plainName(name))
-        ))
+  const found = name === undefined ? enabled[0] : named(enabled, name)
   if (found !== undefined) return found
   if (name === undefined) throw new CommandFailed({ message: "The server offers no agent." })
+  const off = named(available, name)
+  if (off !== undefined)
+    throw new CommandFailed({
+      message:
+        `${off.display_name} is off on this server. Whoever runs the server turns it on with ` +
+        `\`reins harnesses enable ${off.provider_id}\` and \`reins harnesses install ${off.provider_id}\`, and starts it anew.`
+    })
   const names = enabled.flatMap(({ display_name, provider_id }) => [display_name.toLowerCase(), provider_id])
   const known = enabled.map(nameOf).join(", ")
+  const more = available.length === 0 ? "" : ` These are off: ${available.map(nameOf).join(", ")}.`
   throw new CommandFailed({
-    message: `There is no agent "${name}".${didYouMean(name, names)} There are: ${known}.`
+    message: `There is no agent "${name}".${didYouMean(name, names)} There are: ${known}.${more}`
   })
+}
+
+/** `chosenProvider` of a server. An earlier release does not tell what is off. */
+export const providerOn = async (reins: Reins, name: string | undefined): Promise<Harness> => {
+  const { available, items } = await reins.catalog.listHarnesses()
+  return chosenProvider(items, name, available)
 }

@@ -3,7 +3,7 @@ import { type Connection, type Reins, ReinsApiError } from "@reins/client"
 import { builtInGateways } from "@reins/core/Core"
 import { Effect } from "effect"
 import { CommandFailed } from "../CommandFailed.js"
-import { chosenProvider } from "../client/Providers.js"
+import { providerOn } from "../client/Providers.js"
 import { attempt } from "../client/Remote.js"
 import { some } from "../terminal/Listing.js"
 import { tell } from "../terminal/Output.js"
@@ -30,9 +30,7 @@ export const readyConnection = (
   gateway: Answers["gateway"]
 ) =>
   Effect.gen(function* () {
-    const { connection: needed, provider_id } = yield* attempt(async () =>
-      chosenProvider((await reins.catalog.listHarnesses()).items, wanted.provider)
-    )
+    const { connection: needed, provider_id } = yield* attempt(() => providerOn(reins, wanted.provider))
     const kind = kindOf(needed?.kind)
     if (kind === undefined) {
       const message = `${provider_id} takes no gateway of models, so \`reins init\` cannot connect it. Add its connection in the console.`

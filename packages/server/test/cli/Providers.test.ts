@@ -1,0 +1,54 @@
+import { assert, describe, it } from "@effect/vitest"
+import { chosenProvider } from "../../src/cli/client/Providers.js"
+
+const listed = [
+  { provider_id: "alpha", display_name: "OpenCode", tier: "supported" },
+  { provider_id: "beta", display_name: "Codex", tier: "supported" },
+  { provider_id: "gamma", display_name: "Reserved", tier: "disabled" }
+]
+
+const available = [
+  { provider_id: "claude", display_name: "Claude Code" },
+  { provider_id: "opencode", display_name: "OpenCode" },
+  { provider_id: "gemini", display_name: "Gemini CLI" }
+]
+
+const chosen = (name: string | undefined, off: typeof available | undefined = available) =>
+  chosenProvider(listed, name, off).provider_id
+
+describe("the agent of a command", () => {
+  it.each([
+    [undefined, "alpha"],
+    ["beta", "beta"],
+    ["Codex", "beta"],
+    ["code x", "beta"],
+    // An agent that is on comes before one of the same name that is off.
+    ["opencode", "alpha"],
+    ["openc", "alpha"]
+  ])("%s is %s", (name, id) => {
+    assert.strictEqual(chosen(name), id)
+  })
+
+  it.each(["claude", "Claude Code", "claude-code", "CLAUDE"])(
+    "%s is off, with the commands that turn it on",
+    (name) => {
+      assert.throws(
+        () => chosen(name),
+        "Claude Code is off on this server. Whoever runs the server turns it on with `reins harnesses enable claude` and `reins harnesses install claude`, and starts it anew."
+      )
+    }
+  )
+
+  it("is none that is reserved or unknown, and all are named", () => {
+    const off = "These are off: Claude Code (claude), OpenCode (opencode), Gemini CLI (gemini)."
+    assert.throws(() => chosen("gamma"), `There is no agent "gamma". There are: OpenCode (alpha), Codex (beta). ${off}`)
+    assert.throws(() => chosen("codec"), 'There is no agent "codec". Did you mean codex? There are')
+  })
+
+  it("is asked of a server of an earlier release, which does not tell what is off", () => {
+    assert.throws(
+      () => chosen("claude", []),
+      /^There is no agent "claude"\. There are: OpenCode \(alpha\), Codex \(beta\)\.$/
+    )
+  })
+})

@@ -54,6 +54,13 @@ const measured = [...effectMethods, "./packages/testing/src/ProcessorTime.ts"]
 /** Tests that start, kill and load whole servers and programs, in a folder with those of their subject that start none. */
 const ofServers = ["packages/*/test/**/*.servers.test.ts", "examples/*/test/**/*.servers.test.ts"]
 
+/** A test has two minutes of a machine of its own, which the runner counts. These limits are for one that blocks its process. */
+const patient = {
+  runner: "./packages/testing/src/PatientRunner.ts",
+  testTimeout: 1_200_000,
+  hookTimeout: 1_200_000
+}
+
 /** The suite of `npm test`. */
 const own: Suite = {
   include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts"],
@@ -62,10 +69,7 @@ const own: Suite = {
   globalSetup: prepared,
   setupFiles: measured,
   sequence: { sequencer: sorting(leanestFirst, "packages") },
-  // A test has two minutes of a machine of its own, which the runner counts. These limits are for one that blocks its process.
-  runner: "./packages/testing/src/PatientRunner.ts",
-  testTimeout: 1_200_000,
-  hookTimeout: 1_200_000,
+  ...patient,
   pool: "forks",
   // A process runs one file after the other and loads what they share once.
   isolate: false,
@@ -211,7 +215,7 @@ const suitesOf = (mode: string): Readonly<Record<string, Suite>> => ({
   editors: { include: ["packages/server/editors/*.test.ts"], testTimeout: 300_000, pool: "forks" },
 
   /** The built client in every runtime that it is made for. It needs Chromium, and programs that `scripts/runtimes.mjs` installs. */
-  runtimes: { include: ["packages/client/runtimes/*.test.ts"], testTimeout: 120_000, pool: "forks" }
+  runtimes: { include: ["packages/client/runtimes/*.test.ts"], ...patient, pool: "forks" }
 })
 
 export default defineConfig(({ mode }) => {

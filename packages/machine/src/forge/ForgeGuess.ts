@@ -15,7 +15,7 @@ const signs: Readonly<Record<string, { readonly path: string; readonly is: (answ
     is: ({ body, headers, status }) =>
       headers["x-gitlab-meta"] !== undefined || (status === 401 && textIn(body, "message") === "401 Unauthorized")
   },
-  gitea: { path: "/version", is: ({ body, status }) => status === 200 && textIn(body, "version") !== undefined }
+  gitea: { path: "/version", is: ({ body, status }) => status === 200 && isRelease(textIn(body, "version")) }
 }
 
 const textIn = (body: string, name: string): string | undefined => {
@@ -23,6 +23,9 @@ const textIn = (body: string, name: string): string | undefined => {
   const text = typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined
   return typeof text === "string" ? text : undefined
 }
+
+/** Other programs have a version too, and most of them no number of three parts. Forgejo's is `11.0.1+gitea-1.22.0`. */
+const isRelease = (version: string | undefined): boolean => /^\d{1,3}\.\d{1,3}\.\d{1,3}(?:[+-]|$)/.test(version ?? "")
 
 /** Asks the host for the API of each forge, without a credential. Undefined when it answers as none of them. */
 export const guessForge = (

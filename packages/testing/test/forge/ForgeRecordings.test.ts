@@ -73,6 +73,7 @@ const stillUnrecorded: Readonly<Record<string, (entry: Assumed) => boolean>> = {
   "fields without a recorded answer are empty": (entry) => recordedIn(entry)?.published === false,
   "no recording has a body of the event status": ({ forge }) =>
     Object.values(hooksOf(forge).bodies).every(({ event }) => event !== "status"),
+  "what a host answers to somebody without a login": (entry) => recordedIn(entry) === undefined,
   "no recording has the headers of a call": ({ forge }) =>
     Object.values(hooksOf(forge).bodies).every((recording) => !("headers" in recording))
 }

@@ -78,4 +78,50 @@ describe("a private repository of a new session", () => {
     await page.getByRole("button", { name: "Start the session" }).click()
     await page.waitForURL(/sess_/)
   })
+
+  it("of a project is asked for in place too: by the form of automations, and for a session", async () => {
+    const caller = await world.caller()
+    const client = caller.at(world.server)
+    const { forge, forgeToken } = world
+    const { host } = new URL(forge.url)
+    const { workspaceId: workspace_id } = caller
+    for (const each of await client.connections.list({ workspace_id }).all())
+      if (each.kind === "gitea" && each.state === "active")
+        await client.connections.disconnect({ connection_id: each.id })
+    const made = await client.projects.create({
+      ...{ workspace_id, name: "Closed", slug: "closed" },
+      spec: { repository: { url: forge.url }, harness: { provider_id: "alpha", model: "scripted-1" } }
+    })
+    const page = await world.loggedIn("automations")
+    await page.getByRole("button", { name: "New automation" }).first().click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Name", { exact: true }).fill("Nightly")
+    await dialog.getByLabel("Message").fill(task)
+    await dialog.getByLabel("Project").selectOption(made.id)
+    await dialog.getByRole("button", { name: "Make the automation" }).click()
+    const token = dialog.getByLabel(`Token for ${host}`)
+    await token.waitFor()
+    await picture(page, "private-repository-automation")
+    await token.fill("a-wrong-token")
+    await dialog.getByRole("button", { name: "Make the automation" }).click()
+    await dialog.locator(".field.wrong").getByText(`${host} does not open the repository with this token.`).waitFor()
+    assert.deepStrictEqual(await client.automations.list({ workspace_id }).all(), [])
+
+    const other = await world.loggedIn("new")
+    await other.getByLabel("Message").fill(task)
+    await other.getByLabel("Project").selectOption(made.id)
+    await other.getByRole("button", { name: "Start the session" }).click()
+    await other.getByLabel(`Token for ${host}`).waitFor()
+
+    await token.fill(forgeToken)
+    await dialog.getByRole("button", { name: "Make the automation" }).click()
+    await dialog.waitFor({ state: "detached" })
+    assert.lengthOf(await client.automations.list({ workspace_id }).all(), 1)
+
+    // The connection is there now, so the other form goes on without a token.
+    await other.getByLabel("Project").selectOption("")
+    await other.getByLabel("Project").selectOption(made.id)
+    await other.getByRole("button", { name: "Start the session" }).click()
+    await other.getByText("It is said.", { exact: true }).waitFor()
+  })
 })

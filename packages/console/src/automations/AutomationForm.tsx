@@ -1,9 +1,11 @@
 import { useSignal } from "@preact/signals"
-import type { Automation, Hook, HookWithSecret } from "@reins/client"
+import type { Automation, Hook, HookWithSecret, HostToken } from "@reins/client"
 import { learnAgents } from "../agents/AgentNames.js"
 import { type Loaded, useAction, useLoaded } from "../api/Loading.js"
 import { me, reins, wholeOf } from "../api/Server.js"
 import { isOwner } from "../inbox/Workspace.js"
+import { isOpen, repositoryOfProject } from "../setup/RepositoryAsk.js"
+import { TokenField } from "../setup/TokenField.js"
 import { Await, Field, fieldsOf, Outcome } from "../ui/Basics.js"
 import { Form } from "../ui/Form.js"
 import { hookKindOf, MadeHook } from "./HookFields.js"
@@ -59,7 +61,16 @@ const Fields = ({ automation, done, ground, workspaceId }: Props & { readonly gr
   const hook = useSignal(trigger?.kind === "hook" ? trigger.hook_id : "")
   const made = useSignal<HookWithSecret | undefined>(undefined)
   const isSaved = useSignal(false)
+  const wanted = useSignal<HostToken | undefined>(undefined)
+  /** True when runs may start. A session that is there has its repository. */
+  const mayStart = async (fields: Readonly<Record<string, string>>): Promise<boolean> => {
+    const { project_id = "", where: place } = fields
+    if (place !== "new_session" || project_id === "") return true
+    const asked = await repositoryOfProject(workspaceId, project_id)
+    return asked === undefined || isOpen(asked, wanted, fields, "project_id")
+  }
   const save = async (fields: Readonly<Record<string, string>>) => {
+    if (!(await mayStart(fields))) return
     if (fields["when"] === "hook" && hook.value === "" && ground.hooks !== null) {
       const kind = hookKindOf(fields["hook_kind"] ?? "")
       made.value = await reins.hooks.create({ workspace_id: workspaceId, kind, label: fields["name"] ?? "" })
@@ -85,6 +96,7 @@ const Fields = ({ automation, done, ground, workspaceId }: Props & { readonly gr
         <textarea name="message" rows={4} required maxLength={100_000} defaultValue={target?.message} />
       </Field>
       <TargetFields catalog={ground} target={target} where={where} workspaceId={workspaceId} />
+      {wanted.value !== undefined && where.value === "new_session" && <TokenField of={wanted.value} />}
       <TriggerFields hook={hook} hooks={ground.hooks} trigger={trigger} workspaceId={workspaceId} />
       {made.value !== undefined && <MadeHook hook={made.value} />}
       <MoreFields automation={automation} isInSession={where.value === "session"} />

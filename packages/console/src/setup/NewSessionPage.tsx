@@ -11,7 +11,7 @@ import { BudgetFields } from "../usage/BudgetForm.js"
 import { limitsOf } from "../usage/Budgets.js"
 import { shortened } from "../words/Words.js"
 import { AgentChoice, rememberAgent } from "./AgentChoice.js"
-import { askRepository, saveToken } from "./RepositoryAsk.js"
+import { type AskedRepository, isOpen, repositoryOfProject } from "./RepositoryAsk.js"
 import { type RepositoryChoice, repositoryChoice } from "./RepositoryChoice.js"
 import { TokenField } from "./TokenField.js"
 
@@ -49,23 +49,6 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
   const repository = useSignal("")
   const wanted = useSignal<HostToken | undefined>(undefined)
   const action = useAction()
-  /** Asks the repository, with a token that was typed. False when one is wanted, for which the form then asks. */
-  const isOpen = async (
-    { project_id, repository }: Omit<SessionsCreateInput, "workspace_id">,
-    { token = "", token_user: user }: Readonly<Record<string, string>>
-  ): Promise<boolean> => {
-    // The connections of a project may open what nobody else can see.
-    if (repository == null || project_id != null) return true
-    const { base_ref, connection_id, url } = repository
-    const asked = { workspace_id, url, ref: base_ref ?? undefined, connection_id }
-    const typed = wanted.peek()
-    if (typed !== undefined && token !== "") {
-      await saveToken(asked, typed, { token, user })
-      wanted.value = undefined
-    }
-    wanted.value = await askRepository(asked)
-    return wanted.value === undefined
-  }
   return (
     <Await of={catalog}>
       {({ connections, executors, harnesses, projects }) =>
@@ -81,7 +64,9 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
               const fields = fieldsOf(event)
               void action.run("the session", async () => {
                 const input = inputOf(fields)
-                if (!(await isOpen(input, fields))) return
+                const asked = await askedOf(workspace_id, input)
+                const field = input.repository == null ? "project_id" : undefined
+                if (asked !== undefined && !(await isOpen(asked, wanted, fields, field))) return
                 const session = await reins.sessions.create({ workspace_id, ...input })
                 rememberAgent(workspaceId, fields["provider_id"] ?? "", fields["model"] ?? "")
                 go(`sessions/${session.id}`)
@@ -96,7 +81,10 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
                 <select
                   name="project_id"
                   value={project.value}
-                  onChange={({ currentTarget }) => (project.value = currentTarget.value)}
+                  onChange={({ currentTarget }) => {
+                    project.value = currentTarget.value
+                    wanted.value = undefined
+                  }}
                 >
                   <option value="">none</option>
                   {projects.map(({ id, name }) => (
@@ -161,6 +149,17 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
       }
     </Await>
   )
+}
+
+/** The repository that the session is to start from, to be asked; undefined where it has none of its own, or one that only its project opens. */
+const askedOf = async (
+  workspace_id: string,
+  { project_id, repository }: Pick<SessionsCreateInput, "project_id" | "repository">
+): Promise<AskedRepository | undefined> => {
+  if (repository == null) return project_id == null ? undefined : repositoryOfProject(workspace_id, project_id)
+  if (project_id != null) return undefined
+  const { base_ref, connection_id, url } = repository
+  return { workspace_id, url, ref: base_ref ?? undefined, connection_id }
 }
 
 const RepositoryFields = ({

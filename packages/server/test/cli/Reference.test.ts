@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Parameter } from "@reins/server/cli/Command"
 import { everyCommand, type Resolved } from "@reins/server/cli/Resolved"
+import { commands as tried } from "@reins/testing/process/Commands"
 import { assert, it } from "vitest"
 
 const file = join(import.meta.dirname, "../../../../docs/command-line.md")
@@ -41,4 +42,9 @@ it("docs/command-line.md has what the help of every command says", { timeout: 30
   const [written = "", found] = readFileSync(file, "utf8").split(mark)
   if (process.env["REINS_WRITE_DOCS"] === "1") writeFileSync(file, written + mark + made)
   else assert.strictEqual(found, made, "run this test with REINS_WRITE_DOCS=1")
+})
+
+it("every command has arguments with which the tests of warnings and of collected servers run it", async () => {
+  const names = (await everyCommand()).flatMap(({ command, path }) => (command.kind === "group" ? [] : path.join(" ")))
+  assert.sameMembers(names, ["serve", ...Object.keys(tried)])
 })

@@ -108,6 +108,7 @@ const build = async () => {
       "packages/base/src",
       "packages/machine/src",
       "packages/core/src",
+      "packages/core/package.json",
       "packages/client/src",
       "packages/client/generate",
       "packages/server/src",

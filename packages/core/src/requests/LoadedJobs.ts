@@ -1,3 +1,4 @@
+import { refreshJobKind } from "../deliveries/DeliveryAnswers.js"
 import { loadedJob } from "../jobs/LoadedWork.js"
 import {
   mergeJobKind,
@@ -8,6 +9,15 @@ import {
 } from "./rows/MergeRequestJobs.js"
 
 // The kinds of jobs whose programs are loaded with their first one.
+
+export const refreshJob = loadedJob(
+  {
+    kind: refreshJobKind,
+    concurrency: 4,
+    deadlineMs: 15 * 60_000
+  },
+  () => import("./RefreshJob.js").then(({ refreshWork }) => refreshWork)
+)
 
 export const mergeJob = loadedJob(
   {

@@ -2,18 +2,17 @@ import { fn } from "@reins/base/base/Traced"
 import { Bench } from "@reins/machine/bench/Bench"
 import { Effect } from "effect"
 import type { Delivery } from "../deliveries/Delivery.js"
-import { refreshJobKind } from "../deliveries/DeliveryAnswers.js"
 import { DeliveryStore } from "../deliveries/DeliveryStore.js"
 import { deliveryError, deliveryRemote } from "../deliveries/work/DeliveryRemote.js"
 import { deliveryActor as actor } from "../deliveries/work/DeliverySteps.js"
-import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
+import { JobError, type JobWork, type RunningAttempt } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { forgeAccess, isPassing } from "./looks/ForgeAccess.js"
 import { MergeRequestStore } from "./rows/MergeRequestStore.js"
 import { readNow } from "./rows/Reading.js"
 
 /** Looks at the remote branch of a delivery and at its open merge requests. It changes nothing there. */
-export const refreshJob = Effect.gen(function* () {
+export const refreshWork = Effect.gen(function* () {
   const deliveries = yield* DeliveryStore
   const sessions = yield* SessionStore
   const { changes } = yield* Bench
@@ -33,9 +32,6 @@ export const refreshJob = Effect.gen(function* () {
     )
 
   return {
-    kind: refreshJobKind,
-    concurrency: 4,
-    deadlineMs: 15 * 60_000,
     run: fn("refreshJob.run")(function* (attempt) {
       const delivery = yield* deliveries.find(attempt.claim.subject.id)
       const session = delivery === undefined ? undefined : yield* sessions.find(delivery.session_id)
@@ -59,7 +55,7 @@ export const refreshJob = Effect.gen(function* () {
     }),
     failed: () => Effect.void,
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
-  } satisfies JobKind
+  } satisfies JobWork
 })
 
 /** Gives the function that writes down how the forge has the open merge requests of a delivery. */

@@ -1,6 +1,5 @@
-import { mergeJob, openMergeRequestJob, readinessJob, requestReplyJob, rerunJob } from "./LoadedJobs.js"
+import { mergeJob, openMergeRequestJob, readinessJob, refreshJob, requestReplyJob, rerunJob } from "./LoadedJobs.js"
 import * as operations from "./Operations.js"
-import { refreshJob } from "./RefreshJob.js"
 import { layer } from "./Services.js"
 
 /** Merge requests of delivered branches: as forges have them, what people decide of them, and their merge. */

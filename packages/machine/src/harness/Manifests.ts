@@ -38,6 +38,7 @@ export interface ManifestOrigin {
 
 /** A provider that an operator can enable. */
 export interface AvailableProvider {
+  /** The name that enables it. */
   readonly provider_id: string
   /** The name for people. */
   readonly display_name: string

@@ -3,17 +3,9 @@ import { foreignName } from "@reins/base/base/ForeignText"
 import { Bench } from "@reins/machine/bench/Bench"
 import { DateTime, Effect } from "effect"
 import { WorkingTrees } from "../../worktrees/WorkingTrees.js"
-import type { Delivery } from "../Delivery.js"
+import type { MadeCommit } from "../MadeCommits.js"
 import { type DeliveryAttempt, deliverySteps } from "./DeliverySteps.js"
 import { makeSigning } from "./Signing.js"
-
-/** A commit that was made for a delivery, in the git directory of its session. */
-export interface MadeCommit {
-  readonly commit: string
-  readonly parents: ReadonlyArray<string>
-  /** Undefined in the record of a release that did not write it down. */
-  readonly tree: string | undefined
-}
 
 /** The place and the content of a commit. */
 export interface CommitTerms {
@@ -63,26 +55,4 @@ const longestTrailer = 1_000
 export const commitMessage = (title: string | null, trailers: ReadonlyArray<string>): string => {
   const subject = foreignName(title ?? "", longestSubject) || "Changes by a coding session"
   return [subject, trailers.map((trailer) => foreignName(trailer, longestTrailer)).join("\n")].join("\n\n")
-}
-
-/** The commits that attempts at a delivery have written down, the newest first. */
-export const madeCommits = ({ steps }: Delivery): ReadonlyArray<MadeCommit> =>
-  steps
-    .flatMap(({ detail: { commit, parents, tree }, kind, outcome }) =>
-      kind === "materialize" && outcome === "succeeded" && typeof commit === "string"
-        ? [
-            {
-              commit,
-              parents: Array.isArray(parents) ? parents.map(String) : [],
-              tree: typeof tree === "string" ? tree : undefined
-            }
-          ]
-        : []
-    )
-    .reverse()
-
-/** The commit that an attempt at a delivery has written down as pushed. */
-export const pushedCommit = ({ steps }: Delivery): string | undefined => {
-  const head = steps.find(({ kind, outcome }) => kind === "push" && outcome === "succeeded")?.detail["head"]
-  return typeof head === "string" ? head : undefined
 }

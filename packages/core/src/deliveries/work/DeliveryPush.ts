@@ -5,7 +5,7 @@ import type { AttemptLost, Completion, JobError } from "../../jobs/JobKind.js"
 import type { Delivery } from "../Delivery.js"
 import { failedEnd, isBlocking } from "../DeliveryEnd.js"
 import { DeliveryStore } from "../DeliveryStore.js"
-import { type MadeCommit, madeCommits } from "./DeliveryCommit.js"
+import { type MadeCommit, madeCommits } from "../MadeCommits.js"
 import type { DeliveryRemote } from "./DeliveryRemote.js"
 import { type DeliveryAttempt, deliveryActor, deliverySteps } from "./DeliverySteps.js"
 

@@ -70,7 +70,7 @@ export interface TokenRepository {
   readonly ref?: string | undefined
 }
 
-/** What became of a token. */
+/** The answer to a token: it was kept, or the reason why not. */
 export interface SavedToken {
   /** The connection that has the token; null when the token was not kept. */
   readonly connection: Connection | null

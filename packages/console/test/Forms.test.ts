@@ -10,7 +10,7 @@ interface Standing {
   readonly value: string
 }
 
-/** What a form holds as a person sees it: every field that is enabled, with a choice that is made. */
+/** Reads the fields of a form that are enabled, and the choices that are made. */
 const standingIn = (form: Locator): Promise<ReadonlyArray<Standing>> =>
   form.evaluate((element) =>
     element instanceof HTMLFormElement

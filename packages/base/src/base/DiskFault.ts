@@ -1,4 +1,4 @@
-/** What each known code of the file system, or reason of `BeneathError`, means, and the step that mends it. */
+/** The meaning of each known code of the file system, or reason of `BeneathError`, with the step that mends it. */
 const steps: Readonly<Record<string, string>> = {
   EACCES: "Give the user of the service access to it.",
   EPERM: "Give the user of the service access to it.",

@@ -151,7 +151,7 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
   )
 }
 
-/** The repository that the session is to start from, to be asked; undefined where it has none of its own, or one that only its project opens. */
+/** The repository to ask before the session starts. Undefined where there is none, or where a project may open it. */
 const askedOf = async (
   workspace_id: string,
   { project_id, repository }: Pick<SessionsCreateInput, "project_id" | "repository">

@@ -46,7 +46,7 @@ const eventsOf = (reports: ReadonlyArray<HarnessEvent>, step: number): ReadonlyA
   return [...told, ...output.rest(1_000_000 + reports.length * step)]
 }
 
-/** What events hold of a text: whole characters, and no half of one at the end. */
+/** The part of a text that events hold. It has whole characters, and no half of one at its end. */
 const withinCap = (text: string): string => cutText(text, cap).replace(/[\ud800-\udbff]$/, "")
 
 describe("the events of tool calls", () => {

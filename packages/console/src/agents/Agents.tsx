@@ -63,9 +63,8 @@ export const AgentsOff = ({ of: { available, items } }: { readonly of: HarnessLi
   return (
     <p class="fine">
       These agents are off on this server:{" "}
-      {available.map((each) => agentLabel(each, [...items, ...available])).join(", ")}. Whoever runs the server turns
-      one on with <code>reins harnesses enable {first.provider_id}</code> and starts it anew. Then you can install it
-      here.
+      {available.map((each) => agentLabel(each, [...items, ...available])).join(", ")}. The operator turns one on with{" "}
+      <code>reins harnesses enable {first.provider_id}</code> and starts it anew. Then you can install it here.
     </p>
   )
 }

@@ -62,10 +62,11 @@ const Fields = ({ automation, done, ground, workspaceId }: Props & { readonly gr
   const made = useSignal<HookWithSecret | undefined>(undefined)
   const isSaved = useSignal(false)
   const wanted = useSignal<HostToken | undefined>(undefined)
-  /** True when runs may start. A session that is there has its repository. */
+  /** True when runs may start. What an automation has already holds up no other change of it. */
   const mayStart = async (fields: Readonly<Record<string, string>>): Promise<boolean> => {
     const { project_id = "", where: place } = fields
-    if (place !== "new_session" || project_id === "") return true
+    const isKept = target?.kind === "new_session" && target.project_id === project_id
+    if (place !== "new_session" || project_id === "" || isKept) return true
     const asked = await repositoryOfProject(workspaceId, project_id)
     return asked === undefined || isOpen(asked, wanted, fields, "project_id")
   }

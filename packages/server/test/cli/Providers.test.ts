@@ -34,7 +34,7 @@ describe("the agent of a command", () => {
     (name) => {
       assert.throws(
         () => chosen(name),
-        "Claude Code is off on this server. Whoever runs the server turns it on with `reins harnesses enable claude` and `reins harnesses install claude`, and starts it anew."
+        "Claude Code is off on this server. Its operator turns it on with `reins harnesses enable claude` and `reins harnesses install claude`, and starts it anew."
       )
     }
   )

@@ -60,7 +60,7 @@ export const chosenProvider = <P extends Listed>(
   if (off !== undefined)
     throw new CommandFailed({
       message:
-        `${off.display_name} is off on this server. Whoever runs the server turns it on with ` +
+        `${off.display_name} is off on this server. Its operator turns it on with ` +
         `\`reins harnesses enable ${off.provider_id}\` and \`reins harnesses install ${off.provider_id}\`, and starts it anew.`
     })
   const names = enabled.flatMap(({ display_name, provider_id }) => [display_name.toLowerCase(), provider_id])

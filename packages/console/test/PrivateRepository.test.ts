@@ -118,6 +118,20 @@ describe("a private repository of a new session", () => {
     await dialog.waitFor({ state: "detached" })
     assert.lengthOf(await client.automations.list({ workspace_id }).all(), 1)
 
+    // Without the connection, a change of something else is saved all the same.
+    for (const each of await client.connections.list({ workspace_id }).all())
+      if (each.kind === "gitea" && each.state === "active")
+        await client.connections.disconnect({ connection_id: each.id })
+    await page.getByRole("button", { name: "Change" }).first().click()
+    await dialog.getByLabel("Name", { exact: true }).fill("Weekly")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.waitFor({ state: "detached" })
+    assert.strictEqual((await client.automations.list({ workspace_id }).all())[0]?.name, "Weekly")
+    await client.connections.create({
+      ...{ workspace_id, kind: "gitea", label: host },
+      credential: { base_url: forge.base, token: forgeToken }
+    })
+
     // The connection is there now, so the other form goes on without a token.
     await other.getByLabel("Project").selectOption("")
     await other.getByLabel("Project").selectOption(made.id)

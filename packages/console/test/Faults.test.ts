@@ -202,13 +202,37 @@ describe("faults that people met", () => {
     assert.strictEqual(await page.getByRole("alert").count(), 0)
   })
 
-  it.each(["server", "start"])("agents that are off are named with the command that turns one on: %s", async (path) => {
+  it.each(["server", "start"])("agents that are off are named, each with what turns it on: %s", async (path) => {
     await world.caller()
     const page = await world.loggedIn(path)
-    const off = page.getByText("These agents are off on this server")
-    await off.waitFor()
-    for (const name of ["Claude Code", "Gemini CLI", "Qwen Code", "OpenCode (opencode)"])
-      assert.include(await off.innerText(), name)
-    assert.include(await off.innerText(), "reins harnesses enable claude")
+    await page.getByText(/^\d+ more agents are off on this server$/).click()
+    for (const name of ["Claude Code", "Gemini CLI", "Qwen Code"])
+      await page.getByRole("button", { name: `Enable and install ${name}` }).waitFor()
+    // A program that is not open is not taken by mistake.
+    const copilot = page.getByRole("listitem").filter({ has: page.getByRole("heading", { name: /GitHub Copilot CLI/ }) })
+    assert.isTrue(await copilot.getByRole("button").isDisabled())
+    await copilot.getByLabel("I have read its licence (proprietary) and may use it.").check()
+    assert.isFalse(await copilot.getByRole("button").isDisabled())
+  })
+
+  it("an agent that is off is turned on and chosen, without a new start of the server", async () => {
+    const caller = await world.caller()
+    const page = await world.loggedIn("server")
+    await page.getByText(/^\d+ more agents are off on this server$/).click()
+    // Its packages are those of alpha, so they are there.
+    await page.getByRole("button", { name: "Enable and install OpenCode (opencode)" }).click()
+    const card = page.getByRole("listitem").filter({ has: page.locator("h3 code", { hasText: /^opencode$/ }) })
+    await card.getByText(/^installed \d/).waitFor()
+    await page.getByRole("button", { name: "Enable and install OpenCode (opencode)" }).waitFor({ state: "detached" })
+    assert.strictEqual(await page.getByRole("alert").count(), 0)
+    await page.goto(`${world.server.url}/ui/new`)
+    await page.getByRole("combobox", { name: "Agent" }).click()
+    const names = await page.getByRole("listbox").getByRole("option").allInnerTexts()
+    assert.include(names.join(), "opencode")
+    const { items } = await caller.at(world.server).catalog.listHarnesses()
+    assert.deepInclude(
+      items.find(({ provider_id }) => provider_id === "opencode"),
+      { installed: true, source: "optional" }
+    )
   })
 })

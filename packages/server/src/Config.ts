@@ -54,6 +54,8 @@ export interface Config {
   readonly cacheDir: string | undefined
   /** A directory of manifests. Each adds a provider or replaces one. */
   readonly manifestsDir: string | undefined
+  /** Those who may enable agents that are part of Reins. By default owners may where nobody else can reach the server. */
+  readonly agentsBy: "owners" | "operator"
   readonly smtpUrl: Redacted.Redacted | undefined
   readonly mailFrom: string | undefined
   /** A name with an address in angle brackets. */
@@ -127,6 +129,8 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
   const publicUrl = withoutSlashes(
     settings.public_url ?? `http://${host.includes(":") ? `[${host.split("%")[0]}]` : host}:${port}`
   )
+  /** True where only this machine reaches the server. */
+  const isAlone = isLoopback(host) && isLoopback(publicUrl.hostname)
   const blobs =
     settings.blobs === undefined
       ? blobsUnlessGiven(settings.node)
@@ -144,6 +148,7 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     keyFile: path(settings.key_file),
     cacheDir: path(settings.cache_dir),
     manifestsDir: path(settings.manifests_dir),
+    agentsBy: settings.agents_by ?? (isAlone ? "owners" : "operator"),
     smtpUrl: settings.smtp_url === undefined ? undefined : Redacted.make(settings.smtp_url),
     mailFrom: settings.mail_from,
     gitCommitter: settings.git_committer,
@@ -151,10 +156,10 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     rateLimit: settings.rate_limit === "off" ? null : (settings.rate_limit ?? 600),
     console: settings.console ?? true,
     acp: settings.acp ?? false,
-    metrics: settings.metrics ?? (isLoopback(host) && isLoopback(publicUrl.hostname)),
+    metrics: settings.metrics ?? isAlone,
     logLevel: levels[settings.log_level ?? "info"],
     executors:
-      settings.executor ?? (isLoopback(host) && isLoopback(publicUrl.hostname) && !isRoot() ? null : ["bubblewrap"]),
+      settings.executor ?? (isAlone && !isRoot() ? null : ["bubblewrap"]),
     containerImage: settings.container_image,
     containerEngine: settings.container_engine,
     agentLimits: agentLimitsOf(settings),

@@ -44,6 +44,7 @@ export const fields = {
   key_file: Path,
   cache_dir: Path,
   manifests_dir: Path,
+  agents_by: Schema.Literal("owners", "operator"),
   smtp_url: SmtpUrl,
   mail_from: Sender,
   git_committer: Committer,

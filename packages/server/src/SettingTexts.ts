@@ -19,6 +19,7 @@ export const expected: Readonly<Record<SettingName, string>> = {
   key_file: "a file",
   cache_dir: "a directory",
   manifests_dir: "a directory of manifests",
+  agents_by: "owners or operator",
   smtp_url: "an smtp:// or smtps:// URL, with /, @, : and # in its password as %2F, %40, %3A and %23",
   mail_from: "a sender, as in Reins <reins@example.com>",
   git_committer: "a name and an address, as in Reins <reins@example.com>",

@@ -81,6 +81,8 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     readonly containerEngine: "podman" | "docker" | null
     /** The most that one agent may take of the machine, where its executor can hold it to that. */
     readonly agentLimits: AgentLimits
+    /** Those who may enable agents that are part of Reins and off: every owner of a workspace, or the operator alone, on the machine itself. */
+    readonly agentsBy: "owners" | "operator"
     /** The bounds on sizes and counts. */
     readonly limits: CoreLimits
   }
@@ -124,6 +126,7 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     executors: null,
     containerImage: null,
     containerEngine: null,
+    agentsBy: "operator",
     agentLimits: { ...defaultAgentLimits, ...agentLimits },
     limits: { ...defaultLimits, ...limits },
     ...given

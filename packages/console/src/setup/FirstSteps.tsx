@@ -45,10 +45,22 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
           <ol class="first-steps">
             <Step title="An agent" isDone={installed.length > 0}>
               {installed.length > 0 ? (
-                <p>
-                  {installed.map((each) => `${agentLabel(each, installed)} ${each.version ?? ""}`).join(", ")}{" "}
-                  {installed.length === 1 ? "is" : "are"} installed.
-                </p>
+                <>
+                  <p>
+                    {installed.map((each) => `${agentLabel(each, installed)} ${each.version ?? ""}`).join(", ")}{" "}
+                    {installed.length === 1 ? "is" : "are"} installed.
+                  </p>
+                  {list.items
+                    .filter((each) => !each.installed && each.installing !== null)
+                    .map((harness) => (
+                      <InstallAgent
+                        key={harness.provider_id}
+                        harness={harness}
+                        workspaceId={workspaceId}
+                        reload={state.reload}
+                      />
+                    ))}
+                </>
               ) : (
                 <>
                   <p>
@@ -68,7 +80,7 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
                     ))}
                 </>
               )}
-              <AgentsOff of={list} />
+              <AgentsOff of={list} workspaceId={workspaceId} reload={state.reload} />
             </Step>
             <Step title="A connection to models" isDone={connection !== undefined && !isRefused(connection)}>
               {connection === undefined ? (

@@ -49,7 +49,7 @@ export const ServerPage = ({ workspaceId }: { readonly workspaceId: string }) =>
                 />
               ))}
             </ul>
-            <AgentsOff of={list} />
+            <AgentsOff of={list} workspaceId={workspaceId} reload={harnesses.reload} />
           </>
         )}
       </Await>

@@ -10,6 +10,15 @@ export const SupportTier = Schema.Literal("supported", "experimental", "disabled
 })
 export type SupportTier = typeof SupportTier.Type
 
+const System = Schema.Struct({
+  os: field(Schema.Literal("linux", "darwin", "win32"), "The system, as Node names it: `darwin` is macOS."),
+  cpu: field(Schema.Literal("x64", "arm64"), "The processor, as Node names it."),
+  libc: field(
+    Schema.NullOr(Schema.Literal("glibc", "musl")),
+    "The C library that the agent needs; null when any will do, and where the system has one alone."
+  )
+})
+
 export const HarnessEntry = Schema.Struct({
   provider_id: field(Schema.String, "The neutral name of the provider, which sessions and projects select it by."),
   display_name: field(Schema.String, "The name of the provider for people."),
@@ -52,19 +61,7 @@ export const HarnessEntry = Schema.Struct({
     ),
     "The trial that the evidence comes from; null when the agent was not tried with these settings."
   ),
-  platforms: field(
-    Schema.Array(
-      Schema.Struct({
-        os: field(Schema.Literal("linux", "darwin", "win32"), "The system, as Node names it: `darwin` is macOS."),
-        cpu: field(Schema.Literal("x64", "arm64"), "The processor, as Node names it."),
-        libc: field(
-          Schema.NullOr(Schema.Literal("glibc", "musl")),
-          "The C library that the agent needs; null when any will do, and where the system has one alone."
-        )
-      })
-    ),
-    "The systems that the agent is pinned for. None for a disabled provider."
-  ),
+  platforms: field(Schema.Array(System), "The systems that the agent is pinned for. None for a disabled provider."),
   installable: field(Schema.Boolean, "True when the answering server runs on one of them."),
   installed: field(
     Schema.Boolean,
@@ -99,7 +96,18 @@ export type HarnessEntry = typeof HarnessEntry.Type
 
 export const AvailableHarness = Schema.Struct({
   provider_id: field(Schema.String, "The name of the provider, which enables it."),
-  display_name: field(Schema.String, "The name of its agent for people.")
+  display_name: field(Schema.String, "The name of its agent for people."),
+  version: field(Schema.NullOr(Schema.String), "The pinned version of its agent; null when it has none."),
+  license: field(
+    Schema.NullOr(Schema.String),
+    "The licence of its agent, as the release knows it; null when it does not."
+  ),
+  license_asked: field(
+    Schema.Boolean,
+    "True when enabling it takes `accept_license`, because its licence is not an open one, or not for all of it."
+  ),
+  platforms: field(Schema.Array(System), "The systems that its agent is pinned for."),
+  installable: field(Schema.Boolean, "True when the answering server runs on one of them.")
 }).annotations({ identifier: "AvailableHarness", description: "A provider that can be enabled." })
 export type AvailableHarness = typeof AvailableHarness.Type
 

@@ -12,7 +12,11 @@ export const HarnessList = Schema.Struct({
   items: field(Schema.Array(HarnessEntry), "The providers, disabled ones included."),
   available: field(
     Schema.Array(AvailableHarness),
-    "The providers that are part of the release and that nobody has enabled. An operator does so with `reins harnesses enable`."
+    "The providers that are part of the release and that nobody has enabled. `enabled_by` says who may."
+  ),
+  enabled_by: field(
+    Schema.Literal("owners", "operator"),
+    "`owners` of workspaces enable providers with `POST …/harness-installations`; an `operator` does so with `reins harnesses enable` on the server, always."
   )
 }).annotations({
   identifier: "HarnessList",
@@ -125,6 +129,14 @@ export const HarnessInstallationInput = Schema.Struct({
   provider_id: field(
     Schema.String.pipe(Schema.maxLength(200)),
     "The provider whose pinned agent is to be installed. `GET /api/harnesses` lists them."
+  ),
+  enable: field(
+    Schema.optionalWith(Schema.Boolean, { exact: true }),
+    "True enables the provider first, for every workspace of the installation. Only one that is `available` needs it."
+  ),
+  accept_license: field(
+    Schema.optionalWith(Schema.String.pipe(Schema.maxLength(200)), { exact: true }),
+    "The `license` of a provider whose `license_asked` is true. Giving it says that you have read it and may use the agent."
   )
 }).annotations({ identifier: "HarnessInstallationInput", description: "An agent to be installed." })
 export type HarnessInstallationInput = typeof HarnessInstallationInput.Type

@@ -5,6 +5,7 @@ import { JobError, type JobKind } from "../jobs/JobKind.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { Nodes, type NodeView } from "../placement/Nodes.js"
 import { installJobKind } from "./HarnessInstallations.js"
+import { Providers } from "./Providers.js"
 
 /** Has every other node that can have sessions and lacks an agent install it too, each by a job of its own that nobody reads. */
 const onOtherNodes = Effect.gen(function* () {
@@ -41,15 +42,16 @@ const onOtherNodes = Effect.gen(function* () {
  * one is made again.
  */
 export const installJob = Effect.map(
-  Effect.all([HarnessInstall, onOtherNodes]),
-  ([harnesses, spread]) =>
+  Effect.all([HarnessInstall, Providers, onOtherNodes]),
+  ([harnesses, providers, spread]) =>
     ({
       kind: installJobKind,
       forAgents: true,
       concurrency: 1,
       deadlineMs: 30 * 60_000,
       run: fn("installJob.run")(({ claim }) =>
-        harnesses.install(claim.subject.id).pipe(
+        // Another process may have enabled it.
+        Effect.zipRight(providers.known(claim.subject.id), harnesses.install(claim.subject.id)).pipe(
           Effect.catchTags({
             HarnessInstallError: ({ kind, message }) =>
               new JobError({ code: kind, message, retryable: kind === "network" }),

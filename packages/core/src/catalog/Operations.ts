@@ -1,3 +1,4 @@
+import { CoreConfig } from "@reins/base/base/CoreConfig"
 import { Executors } from "@reins/machine/executor/Executors"
 import { Effect } from "effect"
 import type { Operations } from "../store/Operation.js"
@@ -9,6 +10,7 @@ import { Models } from "./Models.js"
 import { Providers } from "./Providers.js"
 
 export const catalog = Effect.gen(function* () {
+  const { agentsBy } = yield* CoreConfig
   const executors = yield* Executors
   const installations = yield* HarnessInstallations
   const limits = yield* LimitsInForce
@@ -16,7 +18,8 @@ export const catalog = Effect.gen(function* () {
   const providers = yield* Providers
   const operations: Operations<typeof CatalogApi, typeof operationErrors, "getVersion"> = {
     listExecutorBackends: () => Effect.map(executors.list, (items) => ({ items })),
-    listHarnesses: () => Effect.all({ items: providers.list, available: providers.available }),
+    listHarnesses: () =>
+      Effect.all({ items: providers.list, available: providers.available, enabled_by: Effect.succeed(agentsBy) }),
     installHarness: ({ body, path, principal }) => installations.request(principal, path.workspace_id, body),
     listModels: ({ principal, query }) => models.list(principal, query),
     getLimits: () => Effect.succeed(limits)

@@ -9,12 +9,13 @@ import * as HostPlatform from "@reins/machine/harness/HostPlatform"
 import { HarnessInstall } from "@reins/machine/harness/Install"
 import { needsModel } from "@reins/machine/harness/Launch"
 import type { Manifest } from "@reins/machine/harness/Manifest"
-import { Manifests } from "@reins/machine/harness/Manifests"
+import { type HarnessNotFound, Manifests } from "@reins/machine/harness/Manifests"
 import { allowsAll, type PermissionPolicy } from "@reins/machine/harness/Permissions"
 import { Context, Effect, Layer, Option } from "effect"
 import { type ChosenConnection, ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import { Nodes } from "../placement/Nodes.js"
 import type { AvailableHarness, HarnessEntry } from "./Catalog.js"
+import { EnabledProviders } from "./EnabledProviders.js"
 
 /** The reasons why no turn could run with the provider. */
 export type Unrunnable = ReinsError<
@@ -28,6 +29,8 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
     readonly list: Effect.Effect<ReadonlyArray<HarnessEntry>>
     /** The providers that are part of Reins and off here. */
     readonly available: Effect.Effect<ReadonlyArray<AvailableHarness>>
+    /** The manifest of a provider, also of a disabled one. Fails with `HarnessNotFound` for an id that no manifest declares. */
+    readonly known: (providerId: string) => Effect.Effect<Manifest, HarnessNotFound>
     /** The provider for a request that names none. */
     readonly defaultId: string
     /** A provider that may be chosen. Fails with `provider_disabled` for one that is disabled or that no manifest declares. */
@@ -74,10 +77,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
       const manifests = yield* Manifests
       const install = yield* HarnessInstall
       const connections = yield* ConnectionStore
-      const needing = (isConnected: boolean): ReadonlySet<string> =>
-        new Set(manifests.list.filter((each) => needsModel(each, isConnected)).map(({ provider_id }) => provider_id))
-      const connected = needing(true)
-      const alone = needing(false)
+      const { refresh } = yield* EnabledProviders
 
       const { list: nodes } = yield* Nodes
       /** The providers whose agents nodes have that are up. One machine has no nodes. */
@@ -86,10 +86,10 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
         (all): ReadonlySet<string> =>
           new Set(all.flatMap(({ providers, state }) => (state === "active" || state === "draining" ? providers : [])))
       )
-      const { requireCapability, requireEnabled, requireTools } = makeRequire(manifests)
+      const { requireCapability, requireEnabled, requireTools } = makeRequire(manifests, refresh)
 
       return Providers.of({
-        list: Effect.flatMap(elsewhere, (onNodes) =>
+        list: Effect.flatMap(Effect.zipRight(refresh, elsewhere), (onNodes) =>
           Effect.forEach(manifests.list, (manifest) =>
             Effect.map(
               Effect.orDie(
@@ -124,7 +124,23 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
             )
           )
         ),
-        available: manifests.available,
+        available: Effect.map(Effect.zipRight(refresh, manifests.available), (all) =>
+          all.map(
+            (manifest): AvailableHarness => ({
+              provider_id: manifest.provider_id,
+              display_name: manifest.display_name,
+              version: manifest.runtime?.agent.version ?? null,
+              license: manifest.runtime?.agent.license ?? null,
+              license_asked: isAsked(manifest),
+              ...systemsOf(manifest)
+            })
+          )
+        ),
+        known: fn("Providers.known")(function* (providerId) {
+          return yield* manifests
+            .get(providerId)
+            .pipe(Effect.catchAll(() => Effect.zipRight(refresh, manifests.get(providerId))))
+        }),
         defaultId: manifests.defaultId,
         requireEnabled,
         requireCapability,
@@ -144,7 +160,10 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
           if (newest === undefined && manifest.credential.required) return yield* connectionRequired(manifest)
           return newest ?? null
         }),
-        needsModel: (providerId, connectionId) => (connectionId === null ? alone : connected).has(providerId),
+        needsModel: (providerId, connectionId) => {
+          const manifest = manifests.list.find(({ provider_id }) => provider_id === providerId)
+          return manifest !== undefined && modelNeeds(manifest)[connectionId === null ? "alone" : "connected"]
+        },
         requireRunnable: fn("Providers.requireRunnable")(function* (workspaceId, providerId, connectionId) {
           const manifest = yield* requireEnabled(providerId)
           if (connectionId !== null) yield* connections.open(workspaceId, connectionId)
@@ -178,9 +197,24 @@ export const connectionRequired = ({
     details: { provider_id, kind: credential?.connection_kind }
   })
 
+const knownNeeds = new WeakMap<Manifest, { readonly alone: boolean; readonly connected: boolean }>()
+
+/** Whether the provider needs a model, found once: each message asks. */
+const modelNeeds = (manifest: Manifest) => {
+  const needs = knownNeeds.get(manifest) ?? {
+    alone: needsModel(manifest, false),
+    connected: needsModel(manifest, true)
+  }
+  knownNeeds.set(manifest, needs)
+  return needs
+}
+
 type Systems = Pick<HarnessEntry, "platforms" | "installable">
 
 const knownSystems = new WeakMap<Manifest, Systems>()
+
+/** True where somebody has to accept the licence: it is not an open one, or not all of it is. */
+export const isAsked = ({ runtime }: Manifest): boolean => /proprietary/i.test(runtime?.agent.license ?? "")
 
 /** The systems that the agent is pinned for, and whether this machine is one. */
 const systemsOf = (manifest: Manifest): Systems => {
@@ -209,9 +243,12 @@ const said = (providerId: string, value: string): string =>
     : `its manifest says ${value}.`
 
 /** The checks of a provider that need its manifest alone. */
-const makeRequire = (manifests: Manifests["Type"]) => {
+const makeRequire = (manifests: Manifests["Type"], refresh: Effect.Effect<void>) => {
+  const find = (providerId: string) => manifests.list.find(({ provider_id }) => provider_id === providerId)
   const requireEnabled = fn("Providers.requireEnabled")(function* (providerId: string) {
-    const manifest = manifests.list.find((candidate) => candidate.provider_id === providerId)
+    // Another process may have enabled it.
+    if (find(providerId) === undefined) yield* refresh
+    const manifest = find(providerId)
     if (manifest === undefined || manifest.tier === "disabled") {
       return yield* new ReinsError({
         code: "provider_disabled",

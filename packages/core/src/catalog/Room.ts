@@ -1,4 +1,5 @@
 import { oneByOne, onTopOf } from "@reins/base/base/Layered"
+import { EnabledProviders } from "./EnabledProviders.js"
 import { HarnessInstallations } from "./HarnessInstallations.js"
 import { installJob } from "./InstallJob.js"
 import { LimitsInForce } from "./Limits.js"
@@ -11,7 +12,8 @@ import { RepositoryConnections } from "./RepositoryConnections.js"
 export const catalog = {
   name: "catalog",
   layer: oneByOne(HarnessInstallations.layer, LimitsInForce.layer, Models.layer, RepositoryConnections.layer).pipe(
-    onTopOf(Providers.layer)
+    onTopOf(Providers.layer),
+    onTopOf(EnabledProviders.layer)
   ),
   operations,
   jobs: [installJob]

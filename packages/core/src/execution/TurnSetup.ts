@@ -5,10 +5,10 @@ import type { AgentOrder } from "@reins/machine/bench/AgentOrder"
 import type { AgentEar } from "@reins/machine/bench/Agents"
 import { Bench } from "@reins/machine/bench/Bench"
 import type { Manifest } from "@reins/machine/harness/Manifest"
-import { Manifests } from "@reins/machine/harness/Manifests"
 import { allowsAll, type PermissionPolicy } from "@reins/machine/harness/Permissions"
 import type { TurnRequest } from "@reins/machine/harness/TurnInput"
 import { Context, Effect, Layer } from "effect"
+import { Providers } from "../catalog/Providers.js"
 import type { Prices } from "../connections/Prices.js"
 import type { ProjectSpec } from "../projects/Project.js"
 import { Projects } from "../projects/Projects.js"
@@ -197,8 +197,8 @@ const gathering = Effect.fnUntraced(function* (nativeDigest: (session: SessionRo
 
 /** The manifest of the provider of a session. A session with a provider that no manifest declares is a defect. */
 const manifests = Effect.map(
-  Manifests,
-  (manifests) => (session: SessionRow) => Effect.orDie(manifests.get(session.provider_id))
+  Providers,
+  (providers) => (session: SessionRow) => Effect.orDie(providers.known(session.provider_id))
 )
 
 /** The mark of a native session that began at the paths of `agentPlaces`. */

@@ -5,7 +5,7 @@ import { artifacts } from "./schema/artifacts.js"
 import { automationSweeps, automations } from "./schema/automations.js"
 import { budgets } from "./schema/budgets.js"
 import { care, careFollows } from "./schema/care.js"
-import { catalog } from "./schema/catalog.js"
+import { catalog, enabledProviders } from "./schema/catalog.js"
 import { changes, hiddenFiles } from "./schema/changes.js"
 import { connections } from "./schema/connections.js"
 import { delegations } from "./schema/delegations.js"
@@ -67,5 +67,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0030_check_identities": expand(statements(checkIdentities)),
   "0031_official_reviews": expand(statements(officialReviews)),
   "0032_hook_told": expand(statements(hookTold)),
-  "0033_git_connections": expand(statements([...catalog, ...gitConnections]))
+  "0033_git_connections": expand(statements([...catalog, ...gitConnections])),
+  "0034_enabled_providers": expand(statements(enabledProviders))
 }

@@ -16,12 +16,18 @@ import { makeGiveAway } from "./HandOver.js"
 /** Tells the other nodes which agents are installed on this one. */
 const tellAgents = Effect.gen(function* () {
   const { tell } = yield* Nodes
-  const { list } = yield* Manifests
+  const manifests = yield* Manifests
   const install = yield* HarnessInstall
   const isInstalled = (providerId: string) =>
     Effect.map(Effect.orElseSucceed(install.find(providerId), Option.none), Option.isSome)
-  const ids = list.map((manifest) => manifest.provider_id)
-  yield* tell({ providers: Effect.filter(ids, isInstalled, { concurrency: "unbounded" }) })
+  const installed = Effect.suspend(() =>
+    Effect.filter(
+      manifests.list.map((manifest) => manifest.provider_id),
+      isInstalled,
+      { concurrency: "unbounded" }
+    )
+  )
+  yield* tell({ providers: installed })
 })
 
 /** Says by what the node of a session is chosen. A session is best beside the one that its files begin with. */

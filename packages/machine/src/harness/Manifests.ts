@@ -13,7 +13,7 @@ import { type Evidence, evidenceSubject, proofsOf } from "./Evidence.js"
 import { Manifest } from "./Manifest.js"
 import { type ManifestSource, readDirectory } from "./ManifestFiles.js"
 import { ManifestInvalid } from "./ManifestInvalid.js"
-import { type OptionalProvider, optionalNames, readOptional } from "./OptionalManifests.js"
+import { isOptional, type OptionalProvider, optionalManifests, readOptional } from "./OptionalManifests.js"
 
 export { vouched } from "./Evidence.js"
 export { ManifestInvalid } from "./ManifestInvalid.js"
@@ -34,14 +34,6 @@ export interface ManifestOrigin {
   readonly source: string
   /** `sha256:<hex>` of the manifest, without its evidence, as JSON with sorted keys and without white space. */
   readonly digest: string
-}
-
-/** A provider that an operator can enable. */
-export interface AvailableProvider {
-  /** The name that enables it. */
-  readonly provider_id: string
-  /** The name for people. */
-  readonly display_name: string
 }
 
 /** The capabilities of a provider with their evidence. */
@@ -75,7 +67,9 @@ export class Manifests extends Context.Tag("@reins/core/harness/Manifests")<
     /** The capabilities as the manifest declares them, with the evidence. Fails with `HarnessNotFound` for an id that no manifest declares. */
     readonly provenOf: (providerId: string) => Effect.Effect<ProvenCapabilities, HarnessNotFound>
     /** The providers that are part of Reins and off here. None for the manifests of a program, which enables no others. */
-    readonly available: Effect.Effect<ReadonlyArray<AvailableProvider>>
+    readonly available: Effect.Effect<ReadonlyArray<Manifest>>
+    /** Takes those of `available` with these ids into the list. Other ids are passed over: a release may have lost them. */
+    readonly enable: (providerIds: ReadonlyArray<string>) => Effect.Effect<void>
     /** The origin of the manifest of a provider. Fails with `HarnessNotFound` for an id that no manifest declares. */
     readonly originOf: (providerId: string) => Effect.Effect<ManifestOrigin, HarnessNotFound>
   }
@@ -91,15 +85,24 @@ export class Manifests extends Context.Tag("@reins/core/harness/Manifests")<
     Layer.effect(
       Manifests,
       Effect.gen(function* () {
-        const optional = yield* Effect.forEach(enabled, (id) =>
-          Effect.map(readOptional(id), (content): ManifestSource => ({ source: "optional", content }))
-        )
         const own = directory === undefined ? [] : yield* readDirectory(directory)
-        const made = yield* make([builtIn, optional, own], evidence)
-        const isKnown = new Set(made.list.map(({ provider_id }) => provider_id))
-        return Manifests.of({
-          ...made,
-          available: Effect.map(optionalNames, (all) => all.filter(({ provider_id }) => !isKnown.has(provider_id)))
+        const withOptional = (ids: ReadonlyArray<OptionalProvider>) =>
+          Effect.flatMap(Effect.forEach(ids, sourceOf), (optional) => declare([builtIn, optional, own], evidence))
+        let on = enabled
+        let now = yield* withOptional(on)
+        const { withPermits } = yield* Effect.makeSemaphore(1)
+        return over(() => now, {
+          available: Effect.map(optionalManifests, (all) =>
+            all.filter(({ provider_id }) => !now.declared.has(provider_id))
+          ),
+          enable: (ids) =>
+            Effect.gen(function* () {
+              const more = ids.filter(isOptional).filter((id) => !now.declared.has(id))
+              if (more.length === 0) return
+              // All that is given was read before, and the optional ones are those of this release.
+              now = yield* Effect.orDie(withOptional([...on, ...more]))
+              on = [...on, ...more]
+            }).pipe(withPermits(1))
         })
       })
     )
@@ -124,11 +127,17 @@ interface Declared extends ManifestSource, ProvenCapabilities {
   readonly manifest: Manifest
 }
 
+/** The manifests that are declared, by the ids of their providers. */
+interface Declarations {
+  readonly declared: ReadonlyMap<string, Declared>
+  readonly list: ReadonlyArray<Manifest>
+}
+
 /**
  * Joins groups of manifests. A later group replaces what an earlier one has; no group has two manifests of one provider. `seen` is evidence of
  * this installation.
  */
-const make = Effect.fnUntraced(function* (
+const declare = Effect.fnUntraced(function* (
   groups: ReadonlyArray<ReadonlyArray<ManifestSource>>,
   seen: ReadonlyArray<Evidence> = []
 ) {
@@ -143,12 +152,22 @@ const make = Effect.fnUntraced(function* (
     }
     for (const [id, one] of own) declared.set(id, one)
   }
-  const list = [...declared.values()].map(({ manifest }) => manifest)
+  const declarations: Declarations = { declared, list: [...declared.values()].map(({ manifest }) => manifest) }
+  return declarations
+})
+
+/** The service over the manifests as they are when somebody asks. The default stays that of the start. */
+const over = (now: () => Declarations, more: Pick<Manifests["Type"], "available" | "enable">) => {
   const find = (providerId: string) =>
-    Effect.mapError(Effect.fromNullable(declared.get(providerId)), () => new HarnessNotFound({ providerId }))
+    Effect.suspend(() =>
+      Effect.mapError(Effect.fromNullable(now().declared.get(providerId)), () => new HarnessNotFound({ providerId }))
+    )
+  const { list } = now()
   return Manifests.of({
-    list,
-    available: Effect.succeed([]),
+    ...more,
+    get list() {
+      return now().list
+    },
     defaultId: (list.find(({ tier }) => tier !== "disabled") ?? list[0])?.provider_id ?? "",
     get: fn("Manifests.get")((providerId) => Effect.map(find(providerId), ({ manifest }) => manifest)),
     provenOf: fn("Manifests.provenOf")((providerId) =>
@@ -161,7 +180,16 @@ const make = Effect.fnUntraced(function* (
       }))
     )
   })
-})
+}
+
+/** Manifests that stay as they are. */
+const make = (groups: ReadonlyArray<ReadonlyArray<ManifestSource>>) =>
+  Effect.map(declare(groups), (declarations) =>
+    over(() => declarations, { available: Effect.succeed([]), enable: () => Effect.void })
+  )
+
+const sourceOf = (id: OptionalProvider): Effect.Effect<ManifestSource> =>
+  Effect.map(readOptional(id), (content) => ({ source: "optional", content }))
 
 /** They are part of the program, so a process reads them once. */
 const ofEveryInstallation = Effect.runSync(once(Effect.suspend(() => make([builtIn]))))

@@ -1,5 +1,6 @@
 import { once } from "@reins/base/base/Once"
 import { Effect, Schema } from "effect"
+import { Manifest } from "./Manifest.js"
 
 /** Each is read when it is wanted, so that those that nobody enables cost no start anything. */
 const files = {
@@ -16,7 +17,7 @@ const files = {
 /** A provider that is part of Reins and off until somebody enables it. */
 export type OptionalProvider = keyof typeof files
 
-const isOptional = (name: string): name is OptionalProvider => Object.hasOwn(files, name)
+export const isOptional = (name: string): name is OptionalProvider => Object.hasOwn(files, name)
 
 /** The providers that are part of Reins and off until somebody enables them, by name. */
 export const optionalProviders: ReadonlyArray<OptionalProvider> = Object.keys(files).filter(isOptional)
@@ -25,19 +26,11 @@ export const optionalProviders: ReadonlyArray<OptionalProvider> = Object.keys(fi
 export const readOptional = (id: OptionalProvider): Effect.Effect<unknown> =>
   Effect.map(Effect.promise<{ readonly default: unknown }>(files[id]), (module) => module.default)
 
-const Named = Schema.Struct({ display_name: Schema.String })
-
-/** The names of all optional providers for people. They are read once, when somebody asks. */
-export const optionalNames: Effect.Effect<
-  ReadonlyArray<{ readonly provider_id: OptionalProvider; readonly display_name: string }>
-> = Effect.runSync(
+/** All optional providers. They are read once, when somebody asks. */
+export const optionalManifests: Effect.Effect<ReadonlyArray<Manifest>> = Effect.runSync(
   once(
-    Effect.forEach(optionalProviders, (provider_id) =>
-      readOptional(provider_id).pipe(
-        Effect.flatMap(Schema.decodeUnknown(Named)),
-        Effect.map(({ display_name }) => ({ provider_id, display_name })),
-        Effect.orDie
-      )
+    Effect.forEach(optionalProviders, (id) =>
+      Effect.orDie(Effect.flatMap(readOptional(id), Schema.decodeUnknown(Manifest)))
     )
   )
 )

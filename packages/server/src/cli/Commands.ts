@@ -96,6 +96,12 @@ export const commands: ReadonlyArray<Entry> = [
     load: async () => (await import("./client/Login.js")).login
   },
   {
+    name: "agents",
+    about: "The agents of the server: list, turn on, install",
+    group: account,
+    load: async () => (await import("./client/Agents.js")).agents
+  },
+  {
     name: "connections",
     about: "Connections to models and forges",
     group: account,

@@ -67,6 +67,10 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     does: "A directory whose `*.json` are manifests, read at the start: each adds a provider or replaces one.",
     fallback: "none"
   },
+  agents_by: {
+    does: "Who may enable agents that are part of Reins and off: `owners` of workspaces, for everybody, or the `operator` alone with `reins harnesses enable`.",
+    fallback: "`owners` while host and public URL are loopback, else `operator`"
+  },
   egress_proxy: {
     does: "The proxy through which the server and its agents connect, with its credentials in the URL, for a machine that has no other way out.",
     fallback: "none"

@@ -13,3 +13,11 @@ export const catalog: ReadonlyArray<string> = [
     primary key (workspace_id, repository, connection_id)
   )`
 ]
+
+/** The optional providers that were enabled, for the whole installation. */
+export const enabledProviders: ReadonlyArray<string> = [
+  `create table enabled_providers (
+    provider_id text primary key,
+    enabled_at text not null
+  )`
+]

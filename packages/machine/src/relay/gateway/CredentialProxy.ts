@@ -51,7 +51,7 @@ export class CredentialProxy extends Context.Tag("@reins/core/relay/gateway/Cred
     Layer.scoped(
       CredentialProxy,
       Effect.gen(function* () {
-        const { list: manifests } = yield* Manifests
+        const manifests = yield* Manifests
         const loans = yield* Loans
         const outbound = yield* Outbound
         const pools = yield* Effect.acquireRelease(
@@ -63,7 +63,7 @@ export class CredentialProxy extends Context.Tag("@reins/core/relay/gateway/Cred
             })
         )
         const defaultOf = (kind: string) =>
-          manifests.find(({ credential }) => credential?.connection_kind === kind)?.credential?.default_base_url
+          manifests.list.find(({ credential }) => credential?.connection_kind === kind)?.credential?.default_base_url
         const gatewayOf = ({ kind, settings }: HarnessConnection) => {
           const url = settings["base_url"] ?? defaultOf(kind) ?? ""
           return /^https?:/i.test(url) && URL.canParse(url) ? new URL(url) : undefined

@@ -3,6 +3,8 @@ import { type MessagesSendInput, ReinsValidationError, type SessionsCreateInput 
 import { type Given, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { tell } from "../terminal/Output.js"
+import { isInteractive } from "../terminal/Prompts.js"
+import type * as Agents from "./Agents.js"
 import { budgetForms, budgetOf } from "./Budgets.js"
 import { withModel } from "./ChooseModel.js"
 import { projectNamed } from "./ProjectNamed.js"
@@ -49,12 +51,12 @@ export const beginSession = async (
   { isQuiet, title }: Shown,
   message?: FirstMessage
 ): Promise<Begun> => {
-  const { reins, url, workspaceId: workspace_id } = remote
+  const { url, workspaceId: workspace_id } = remote
   const repository = chooseRepository(given.repo ?? ".", given.ref)
   refuseFarPath(repository, url)
   const note = (text: string) => (isQuiet ? undefined : tell(`Note: ${text}`))
   for (const each of repository.notes) note(each)
-  const harness = await harnessOf(reins, given)
+  const harness = await harnessOf(remote, given, isQuiet)
   const check = (asked: Parameters<typeof checkedRef>[0]) => openRef(remote, asked, isQuiet)
   const { overHttps } = repository
   const isHttps = !repository.isLocal && overHttps === null
@@ -106,7 +108,7 @@ export const beginSessionOf = async (
     title: titleOf(title),
     message,
     ...(given.budget !== undefined && { budget: budgetOf(given.budget) }),
-    ...(await harnessOf(reins, given))
+    ...(await harnessOf(remote, given, isQuiet))
   })
 }
 
@@ -188,15 +190,17 @@ const foldersIn = (list: string): ReadonlyArray<string> =>
   list.split(",").map((folder) => folder.trim().replace(/(?<=[^/])\/$/, ""))
 
 /** The provider and the model that were named. A model alone is one of the default provider, which the API has to be told. */
-const harnessOf = async (reins: Remote["reins"], given: SessionOptions) => {
+const harnessOf = async (remote: Remote, given: SessionOptions, isQuiet: boolean) => {
   const { model } = given
   const wanted = wantedAgent(given)
   if (wanted === undefined && model === undefined) return {}
-  const chosen = await providerOn(reins, wanted)
+  const offer = async (agent: Parameters<typeof Agents.offerAgent>[1]) =>
+    !isQuiet && isInteractive() && (await import("./Agents.js")).offerAgent(remote, agent)
+  const chosen = await providerOn(remote.reins, wanted, offer)
   const { installed, provider_id } = chosen
-  if (!installed)
+  if (!installed && !(await offer(chosen)))
     throw new CommandFailed({
-      message: `${nameOf(chosen)} is not installed on the server. Install it there: reins harnesses install ${provider_id}`
+      message: `${nameOf(chosen)} is not installed on the server. An owner of the workspace installs it: reins agents enable ${provider_id}`
     })
   return { harness: { provider_id, ...(model !== undefined && { model }) } }
 }

@@ -1,4 +1,4 @@
-import type { Harness, Reins } from "@reins/client"
+import type { AvailableHarness, Harness, HarnessList, Reins } from "@reins/client"
 import { option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { didYouMean } from "../terminal/Suggestion.js"
@@ -36,7 +36,7 @@ export const nameOf = ({ display_name, provider_id }: Pick<Listed, "display_name
 export const plainName = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
 
 /** The provider of this id, or of the agent of this name. */
-const named = <P extends Named>(providers: ReadonlyArray<P>, name: string): P | undefined =>
+export const namedProvider = <P extends Named>(providers: ReadonlyArray<P>, name: string): P | undefined =>
   providers.find(({ provider_id }) => provider_id === name) ??
   providers.find(({ display_name }) => plainName(display_name) === plainName(name)) ??
   providers.find(
@@ -50,18 +50,21 @@ const named = <P extends Named>(providers: ReadonlyArray<P>, name: string): P | 
 export const chosenProvider = <P extends Listed>(
   providers: ReadonlyArray<P>,
   name: string | undefined,
-  available: ReadonlyArray<Named> = []
+  available: ReadonlyArray<Named> = [],
+  by: HarnessList["enabled_by"] = "operator"
 ): P => {
   const enabled = providers.filter(({ tier }) => tier !== "disabled")
-  const found = name === undefined ? enabled[0] : named(enabled, name)
+  const found = name === undefined ? enabled[0] : namedProvider(enabled, name)
   if (found !== undefined) return found
   if (name === undefined) throw new CommandFailed({ message: "The server offers no agent." })
-  const off = named(available, name)
+  const off = namedProvider(available, name)
   if (off !== undefined)
     throw new CommandFailed({
       message:
-        `${off.display_name} is off on this server. Its operator turns it on with ` +
-        `\`reins harnesses enable ${off.provider_id}\` and \`reins harnesses install ${off.provider_id}\`, and starts it anew.`
+        `${off.display_name} is off on this server. ` +
+        (by === "owners"
+          ? `An owner of the workspace turns it on: reins agents enable ${off.provider_id}`
+          : `Its operator turns it on with \`reins harnesses enable ${off.provider_id}\`, and then an owner installs it: reins agents enable ${off.provider_id}`)
     })
   const names = enabled.flatMap(({ display_name, provider_id }) => [display_name.toLowerCase(), provider_id])
   const known = enabled.map(nameOf).join(", ")
@@ -71,8 +74,20 @@ export const chosenProvider = <P extends Listed>(
   })
 }
 
-/** `chosenProvider` of a server. An earlier release does not tell what is off. */
-export const providerOn = async (reins: Reins, name: string | undefined): Promise<Harness> => {
-  const { available, items } = await reins.catalog.listHarnesses()
-  return chosenProvider(items, name, available)
+/**
+ * `chosenProvider` of a server. An earlier release does not tell what is off. An agent that is off, and that owners enable, is offered first: `offer`
+ * makes it ready, and gives false where it does not.
+ */
+export const providerOn = async (
+  reins: Reins,
+  name: string | undefined,
+  offer?: (agent: AvailableHarness) => Promise<boolean>
+): Promise<Harness> => {
+  const { available, enabled_by, items } = await reins.catalog.listHarnesses()
+  const enabled = items.filter(({ tier }) => tier !== "disabled")
+  const off =
+    name === undefined || namedProvider(enabled, name) !== undefined ? undefined : namedProvider(available ?? [], name)
+  if (off !== undefined && enabled_by === "owners" && (await offer?.(off)) === true)
+    return providerOn(reins, off.provider_id)
+  return chosenProvider(items, name, available, enabled_by)
 }

@@ -308,7 +308,7 @@ const harnesses = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
     Effect.provide(
       Layer.provideMerge(
         HarnessInstall.layer(Installation.coreConfigOf(config).cacheDir, config.egress),
-        Installation.manifests(config)
+        Installation.knownManifests(config)
       )
     ),
     Effect.catchTags({

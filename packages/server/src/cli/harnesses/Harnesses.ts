@@ -1,4 +1,7 @@
+import { EnabledProviders } from "@reins/core/catalog/EnabledProviders"
 import { Providers } from "@reins/core/catalog/Providers"
+import type { Commit } from "@reins/core/store/Commit"
+import { Journal } from "@reins/core/store/Journal"
 import type { CapabilityProof } from "@reins/machine/harness/Capability"
 import { systemsInWords, systemsOf } from "@reins/machine/harness/HostPlatform"
 import { HarnessInstall, type InstallProgress } from "@reins/machine/harness/Install"
@@ -14,7 +17,7 @@ import { configOf, installationOptions } from "../operator/Settings.js"
 import { printJson, tell } from "../terminal/Output.js"
 import { progress } from "../terminal/Progress.js"
 import { table } from "../terminal/Style.js"
-import { enabledProviders, enableProviders } from "./EnabledProviders.js"
+import { forgetProviders } from "./EnabledProviders.js"
 import { lock } from "./Lock.js"
 import { storedEvidence } from "./StoredEvidence.js"
 import { verify } from "./Verify.js"
@@ -80,6 +83,15 @@ const provenShare = (proofs: ReadonlyArray<CapabilityProof>): string => {
 
 const optional = someOf("provider", optionalProviders, `Any of ${optionalProviders.join(", ")}`)
 
+/** Changes the enabled providers of an installation in one commit. */
+const change = (
+  config: Config,
+  what: (providers: EnabledProviders["Type"]) => Effect.Effect<void, never, Commit>
+) =>
+  Effect.flatMap(Effect.all([EnabledProviders, Journal]), ([providers, { commit }]) => commit(what(providers))).pipe(
+    Effect.provide(Installation.existing(config))
+  )
+
 const enable = command({
   takes: { provider: optional, ...installationOptions },
   examples: [
@@ -88,16 +100,9 @@ const enable = command({
   ],
   run: ({ provider, ...options }) =>
     Effect.gen(function* () {
-      const config = yield* configOf(options)
-      yield* Installation.required(config)
-      const { dataDir } = config
-      const before = yield* enabledProviders(dataDir)
-      yield* enableProviders(dataDir, [...new Set([...before, ...provider])])
-      yield* Effect.sync(() =>
-        tell(
-          `Enabled. A server that runs takes it when it is started anew. Install its agent: reins harnesses install <provider>`
-        )
-      )
+      yield* change(yield* configOf(options), ({ enable }) => enable(provider))
+      const install = `reins harnesses install ${provider.length === 1 ? provider[0] : "<provider>"}`
+      yield* Effect.sync(() => tell(`Enabled, for a server that runs too. Install its agent: ${install}`))
     })
 })
 
@@ -111,13 +116,8 @@ const disable = command({
   run: ({ provider, ...options }) =>
     Effect.gen(function* () {
       const config = yield* configOf(options)
-      yield* Installation.required(config)
-      const { dataDir } = config
-      const before = yield* enabledProviders(dataDir)
-      yield* enableProviders(
-        dataDir,
-        before.filter((id) => !provider.includes(id))
-      )
+      yield* change(config, ({ disable }) => disable(provider))
+      yield* forgetProviders(config.dataDir, provider)
       yield* Effect.sync(() => tell("Disabled. A server that runs offers it until it is started anew."))
     })
 })
@@ -138,7 +138,7 @@ const install = command({
 /** Installs the agent that is named, and shows how far that is. Agents are kept for all installations of the user. */
 export const installAgent = (config: Config, name: string) => {
   const { clear, show } = installProgress()
-  const manifests = Installation.manifests(config)
+  const manifests = Installation.knownManifests(config)
   return Effect.gen(function* () {
     const provider = yield* providerOf(name)
     const harnesses = yield* HarnessInstall

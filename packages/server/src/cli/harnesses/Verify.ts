@@ -92,14 +92,14 @@ const printTable = (config: Config) =>
       Effect.map(Effect.orDie(provenOf(provider_id)), ({ proofs }) => ({ provider_id, proofs }))
     )
     yield* Effect.sync(() => process.stdout.write(proofTable(proven)))
-  }).pipe(Effect.provide(Installation.manifests(config)))
+  }).pipe(Effect.provide(Installation.knownManifests(config)))
 
 const claims = ({ capabilities }: Manifest, capability: keyof Manifest["capabilities"]): boolean =>
   capabilities[capability] === "supported"
 
 /** The manifest of a provider that can run, as it was declared: without what its evidence takes back. */
 const declared = Effect.fnUntraced(function* (config: Config, provider: string) {
-  const manifests = yield* Effect.provide(Manifests, Installation.manifests(config))
+  const manifests = yield* Effect.provide(Manifests, Installation.knownManifests(config))
   const known = Option.getOrUndefined(
     yield* Effect.option(
       Effect.all([manifests.get(provider), manifests.originOf(provider), manifests.provenOf(provider)])
@@ -148,7 +148,7 @@ const isInstalled = (config: Config, provider: string) =>
     Effect.provide(
       Layer.provide(
         HarnessInstall.layer(Installation.coreConfigOf(config).cacheDir, config.egress),
-        Installation.manifests(config)
+        Installation.knownManifests(config)
       )
     )
   )

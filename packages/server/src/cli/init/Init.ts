@@ -91,7 +91,7 @@ const knowAll = (config: Config, answers: Answers, provider: string | undefined)
         message: `There is no installation in ${config.dataDir} yet that could know the key in REINS_API_KEY. Unset it, or name its server with --url.`
       })
     yield* Effect.provide(requireExecutor, executorsOf(config))
-    const { list } = yield* Effect.provide(Manifests, Installation.manifests(config))
+    const { list } = yield* Effect.provide(Manifests, Installation.knownManifests(config))
     yield* attempt(async () => chosenProvider(list, provider))
     if (isInteractive()) yield* attempt(() => agreeTo(config))
     yield* answers.email

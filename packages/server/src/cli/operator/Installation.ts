@@ -5,6 +5,7 @@ import { Boot } from "@reins/base/base/Boot"
 import { CoreConfig } from "@reins/base/base/CoreConfig"
 import { identityFrom } from "@reins/base/domain/GitIdentity"
 import * as Core from "@reins/core/Core"
+import { enabledIn } from "@reins/core/catalog/EnabledProviders"
 import * as BootRecord from "@reins/core/placement/BootRecord"
 import { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
@@ -23,12 +24,15 @@ import { storedEvidence } from "../harnesses/StoredEvidence.js"
 export const layer = (config: Config) => Layer.provideMerge(core(config), around(config, Boot.layerSingle))
 
 /** Fails where there is no installation. Only `serve`, `init` and `restore` make one. */
-export const required = ({ databaseUrl, dataDir }: Config): Effect.Effect<void, CommandFailed> =>
-  databaseUrl !== undefined || existsSync(databaseFile(dataDir))
+export const required = (config: Config): Effect.Effect<void, CommandFailed> =>
+  isThere(config)
     ? Effect.void
     : new CommandFailed({
-        message: `There is no installation in ${dataDir}. Make one with \`reins init\`, or name yours with --data-dir.`
+        message: `There is no installation in ${config.dataDir}. Make one with \`reins init\`, or name yours with --data-dir.`
       })
+
+const isThere = ({ databaseUrl, dataDir }: Config): boolean =>
+  databaseUrl !== undefined || existsSync(databaseFile(dataDir))
 
 /** `layer` for an installation that is there. */
 export const existing = (config: Config) => Layer.unwrapEffect(Effect.as(required(config), layer(config)))
@@ -61,6 +65,17 @@ export const manifests = ({ dataDir, manifestsDir: directory }: Pick<Config, "da
       Manifests.layerIn({ directory, enabled, evidence })
     )
   )
+
+/** `manifests` with the providers that the database names, where it can be read: for commands that need nothing else of it. */
+export const knownManifests = (config: Config) =>
+  Layer.effectDiscard(
+    Effect.flatMap(Effect.all([Manifests, enabledIn]), ([{ enable }, ids]) => enable(ids)).pipe(
+      Effect.provide(databaseAsIs(config)),
+      Effect.when(() => isThere(config)),
+      // The manifests of the release are there all the same.
+      Effect.catchAllCause(() => Effect.void)
+    )
+  ).pipe(Layer.provideMerge(manifests(config)))
 
 /**
  * The core of a server that works on jobs. With SQLite it keeps other servers off the data directory. With PostgreSQL other servers of the
@@ -141,6 +156,7 @@ export const coreConfigOf = (config: Config): CoreConfig["Type"] =>
     sharedDirectories: config.sharedDirectories,
     executors: config.executors,
     agentLimits: config.agentLimits,
+    agentsBy: config.agentsBy,
     ...(config.containerImage !== undefined && { containerImage: config.containerImage }),
     ...(config.containerEngine !== undefined && { containerEngine: config.containerEngine }),
     smtpUrl: config.smtpUrl ?? null,

@@ -35,6 +35,7 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   key_file: core.keyFile,
   cache_dir: core.cacheDir,
   manifests_dir: config.manifestsDir ?? null,
+  agents_by: core.agentsBy,
   smtp_url: core.smtpUrl === null ? null : maskedUrl(core.smtpUrl),
   mail_from: core.mailFrom,
   git_committer: identityText(core.gitCommitter),

@@ -209,10 +209,10 @@ describe("faults that people met", () => {
     for (const name of ["Claude Code", "Gemini CLI", "Qwen Code"])
       await page.getByRole("button", { name: `Enable and install ${name}` }).waitFor()
     // A program that is not open is not taken by mistake.
-    const copilot = page.getByRole("listitem").filter({ has: page.getByRole("heading", { name: /GitHub Copilot CLI/ }) })
-    assert.isTrue(await copilot.getByRole("button").isDisabled())
-    await copilot.getByLabel("I have read its licence (proprietary) and may use it.").check()
-    assert.isFalse(await copilot.getByRole("button").isDisabled())
+    const copilot = page.getByRole("button", { name: "Enable and install GitHub Copilot CLI" })
+    assert.isTrue(await copilot.isDisabled())
+    await page.getByLabel("I have read its licence (proprietary) and may use it.").check()
+    assert.isFalse(await copilot.isDisabled())
   })
 
   it("an agent that is off is turned on and chosen, without a new start of the server", async () => {

@@ -158,8 +158,7 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     acp: settings.acp ?? false,
     metrics: settings.metrics ?? isAlone,
     logLevel: levels[settings.log_level ?? "info"],
-    executors:
-      settings.executor ?? (isAlone && !isRoot() ? null : ["bubblewrap"]),
+    executors: settings.executor ?? (isAlone && !isRoot() ? null : ["bubblewrap"]),
     containerImage: settings.container_image,
     containerEngine: settings.container_engine,
     agentLimits: agentLimitsOf(settings),

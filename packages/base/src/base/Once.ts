@@ -7,6 +7,10 @@ import { Duration, Effect, Exit, Fiber, Runtime } from "effect"
 export const once = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Effect.Effect<A, E, R>> =>
   onceFor(effect, Duration.infinity)
 
+/** Something whose module is loaded and that is made at its first use, as a server starts sooner without it. */
+export const loadedOnce = <A, R>(load: () => Promise<Effect.Effect<A, never, R>>) =>
+  Effect.flatMap(Effect.context<R>(), (context) => once(Effect.provide(Effect.flatten(Effect.promise(load)), context)))
+
 /** As `once`, with a value that counts from the start of the effect for a time. Whoever asks later runs it again. */
 export const onceFor = <A, E, R>(
   effect: Effect.Effect<A, E, R>,

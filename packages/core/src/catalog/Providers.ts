@@ -9,7 +9,7 @@ import * as HostPlatform from "@reins/machine/harness/HostPlatform"
 import { HarnessInstall } from "@reins/machine/harness/Install"
 import { needsModel } from "@reins/machine/harness/Launch"
 import type { Manifest } from "@reins/machine/harness/Manifest"
-import { type HarnessNotFound, Manifests } from "@reins/machine/harness/Manifests"
+import { Manifests } from "@reins/machine/harness/Manifests"
 import { allowsAll, type PermissionPolicy } from "@reins/machine/harness/Permissions"
 import { Context, Effect, Layer, Option } from "effect"
 import { type ChosenConnection, ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
@@ -29,8 +29,8 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
     readonly list: Effect.Effect<ReadonlyArray<HarnessEntry>>
     /** The providers that are part of Reins and off here. */
     readonly available: Effect.Effect<ReadonlyArray<AvailableHarness>>
-    /** The manifest of a provider, also of a disabled one. Fails with `HarnessNotFound` for an id that no manifest declares. */
-    readonly known: (providerId: string) => Effect.Effect<Manifest, HarnessNotFound>
+    /** The manifest of a provider, also of a disabled one; undefined for an id that no manifest declares. */
+    readonly known: (providerId: string) => Effect.Effect<Manifest | undefined>
     /** The provider for a request that names none. */
     readonly defaultId: string
     /** A provider that may be chosen. Fails with `provider_disabled` for one that is disabled or that no manifest declares. */
@@ -86,7 +86,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
         (all): ReadonlySet<string> =>
           new Set(all.flatMap(({ providers, state }) => (state === "active" || state === "draining" ? providers : [])))
       )
-      const { requireCapability, requireEnabled, requireTools } = makeRequire(manifests, refresh)
+      const { find, requireCapability, requireEnabled, requireTools } = makeRequire(manifests, refresh)
 
       return Providers.of({
         list: Effect.flatMap(Effect.zipRight(refresh, elsewhere), (onNodes) =>
@@ -124,23 +124,8 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
             )
           )
         ),
-        available: Effect.map(Effect.zipRight(refresh, manifests.available), (all) =>
-          all.map(
-            (manifest): AvailableHarness => ({
-              provider_id: manifest.provider_id,
-              display_name: manifest.display_name,
-              version: manifest.runtime?.agent.version ?? null,
-              license: manifest.runtime?.agent.license ?? null,
-              license_asked: isAsked(manifest),
-              ...systemsOf(manifest)
-            })
-          )
-        ),
-        known: fn("Providers.known")(function* (providerId) {
-          return yield* manifests
-            .get(providerId)
-            .pipe(Effect.catchAll(() => Effect.zipRight(refresh, manifests.get(providerId))))
-        }),
+        available: Effect.map(Effect.zipRight(refresh, manifests.available), (all) => all.map(availableOf)),
+        known: find,
         defaultId: manifests.defaultId,
         requireEnabled,
         requireCapability,
@@ -213,8 +198,17 @@ type Systems = Pick<HarnessEntry, "platforms" | "installable">
 
 const knownSystems = new WeakMap<Manifest, Systems>()
 
+const availableOf = (manifest: Manifest): AvailableHarness => ({
+  provider_id: manifest.provider_id,
+  display_name: manifest.display_name,
+  version: manifest.runtime?.agent.version ?? null,
+  license: manifest.runtime?.agent.license ?? null,
+  license_asked: isAsked(manifest),
+  ...systemsOf(manifest)
+})
+
 /** True where somebody has to accept the licence: it is not an open one, or not all of it is. */
-export const isAsked = ({ runtime }: Manifest): boolean => /proprietary/i.test(runtime?.agent.license ?? "")
+const isAsked = ({ runtime }: Manifest): boolean => /proprietary/i.test(runtime?.agent.license ?? "")
 
 /** The systems that the agent is pinned for, and whether this machine is one. */
 const systemsOf = (manifest: Manifest): Systems => {
@@ -244,11 +238,16 @@ const said = (providerId: string, value: string): string =>
 
 /** The checks of a provider that need its manifest alone. */
 const makeRequire = (manifests: Manifests["Type"], refresh: Effect.Effect<void>) => {
-  const find = (providerId: string) => manifests.list.find(({ provider_id }) => provider_id === providerId)
-  const requireEnabled = fn("Providers.requireEnabled")(function* (providerId: string) {
+  const listed = (providerId: string) => manifests.list.find(({ provider_id }) => provider_id === providerId)
+  const find = Effect.fnUntraced(function* (providerId: string) {
+    const manifest = listed(providerId)
+    if (manifest !== undefined) return manifest
     // Another process may have enabled it.
-    if (find(providerId) === undefined) yield* refresh
-    const manifest = find(providerId)
+    yield* refresh
+    return listed(providerId)
+  })
+  const requireEnabled = fn("Providers.requireEnabled")(function* (providerId: string) {
+    const manifest = yield* find(providerId)
     if (manifest === undefined || manifest.tier === "disabled") {
       return yield* new ReinsError({
         code: "provider_disabled",
@@ -298,5 +297,5 @@ const makeRequire = (manifests: Manifests["Type"], refresh: Effect.Effect<void>)
     })
   })
 
-  return { requireCapability, requireEnabled, requireTools }
+  return { find, requireCapability, requireEnabled, requireTools }
 }

@@ -198,7 +198,12 @@ const gathering = Effect.fnUntraced(function* (nativeDigest: (session: SessionRo
 /** The manifest of the provider of a session. A session with a provider that no manifest declares is a defect. */
 const manifests = Effect.map(
   Providers,
-  (providers) => (session: SessionRow) => Effect.orDie(providers.known(session.provider_id))
+  (providers) => (session: SessionRow) =>
+    Effect.flatMap(providers.known(session.provider_id), (manifest) =>
+      manifest === undefined
+        ? Effect.dieMessage(`no manifest declares ${session.provider_id}`)
+        : Effect.succeed(manifest)
+    )
 )
 
 /** The mark of a native session that began at the paths of `agentPlaces`. */

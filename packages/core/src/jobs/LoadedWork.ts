@@ -1,12 +1,11 @@
-import { once } from "@reins/base/base/Once"
+import { loadedOnce } from "@reins/base/base/Once"
 import { Effect } from "effect"
 import type { JobKind, JobWork } from "./JobKind.js"
 
 /** The work of a kind whose program is loaded with its first job, as a server starts sooner without it. */
 export const loadedWork = <R>(load: () => Promise<Effect.Effect<JobWork, never, R>>) =>
   Effect.gen(function* () {
-    const context = yield* Effect.context<R>()
-    const loading = yield* once(Effect.provide(Effect.flatten(Effect.promise(load)), context))
+    const loading = yield* loadedOnce(load)
     const work: JobWork = {
       run: (attempt) => Effect.flatMap(loading, ({ run }) => run(attempt)),
       failed: (claim, failure) => Effect.flatMap(loading, ({ failed }) => failed(claim, failure)),

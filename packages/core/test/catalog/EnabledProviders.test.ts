@@ -105,7 +105,7 @@ for (const database of databases) {
         )
         yield* commit(elsewhere.enable(["qwen", "cline"]))
         assert.strictEqual((yield* providers.requireEnabled("qwen")).provider_id, "qwen")
-        assert.strictEqual((yield* providers.known("cline")).provider_id, "cline")
+        assert.strictEqual((yield* providers.known("cline"))?.provider_id, "cline")
         yield* request({ provider_id: "gemini", enable: true })
         yield* elsewhere.refresh
         assert.strictEqual((yield* Context.get(other, Manifests).get("gemini")).provider_id, "gemini")

@@ -43,10 +43,12 @@ for (const database of databases) {
           Effect.flip(installations.request(principal, workspaceId, { provider_id: "gamma" })),
           Effect.flip(installations.request(principal, workspaceId, { provider_id: "../alpha" }))
         ])
-        assert.deepStrictEqual(
-          refusals.map(codeOf),
-          ["insufficient_scope", "not_found", "provider_disabled", "provider_disabled"]
-        )
+        assert.deepStrictEqual(refusals.map(codeOf), [
+          "insufficient_scope",
+          "not_found",
+          "provider_disabled",
+          "provider_disabled"
+        ])
       })
     )
 

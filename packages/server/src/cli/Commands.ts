@@ -199,7 +199,6 @@ export const commands: ReadonlyArray<Entry> = [
   },
   {
     name: "harnesses",
-    also: ["agents"],
     about: "The agents: list, enable, install, verify",
     group: installation,
     load: async () => (await import("./harnesses/Harnesses.js")).harnesses

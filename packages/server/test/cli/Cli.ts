@@ -202,6 +202,8 @@ const makeOriginal = (root: string): void => {
 export interface WorldOptions {
   /** The agents, small ones that ask nobody unless given. */
   readonly manifests?: Layer.Layer<Manifests, ManifestInvalid>
+  /** Those who may enable agents. */
+  readonly agentsBy?: "owners" | "operator"
   readonly allowLocalRepositories?: boolean
   readonly cacheDir?: string
   readonly executors?: ReadonlyArray<"local" | "bubblewrap">

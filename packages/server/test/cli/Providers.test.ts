@@ -29,16 +29,19 @@ describe("the agent of a command", () => {
     assert.strictEqual(chosen(name), id)
   })
 
-  it.each(["claude", "Claude Code", "claude-code", "CLAUDE"])("%s is off, with the command that turns it on", (name) => {
-    assert.throws(
-      () => chosen(name),
-      "Claude Code is off on this server. Its operator turns it on with `reins harnesses enable claude`, and then an owner installs it: reins agents enable claude"
-    )
-    assert.throws(
-      () => chosenProvider(listed, name, available, "owners"),
-      "Claude Code is off on this server. An owner of the workspace turns it on: reins agents enable claude"
-    )
-  })
+  it.each(["claude", "Claude Code", "claude-code", "CLAUDE"])(
+    "%s is off, with the command that turns it on",
+    (name) => {
+      assert.throws(
+        () => chosen(name),
+        "Claude Code is off on this server. Its operator turns it on with `reins harnesses enable claude`, and then an owner installs it: reins agents enable claude"
+      )
+      assert.throws(
+        () => chosenProvider(listed, name, available, "owners"),
+        "Claude Code is off on this server. An owner of the workspace turns it on: reins agents enable claude"
+      )
+    }
+  )
 
   it("is none that is reserved or unknown, and all are named", () => {
     const off = "These are off: Claude Code (claude), OpenCode (opencode), Gemini CLI (gemini)."

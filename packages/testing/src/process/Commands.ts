@@ -25,6 +25,8 @@ export const commands: Readonly<Record<string, string>> = {
   budget: "SESSION 100k",
   chat: "Hello. --model scripted-1",
   config: "",
+  "agents enable": "nobody",
+  "agents list": "",
   "connections add": "https://127.0.0.1:1/acme/shop.git",
   "connections check": "con_none",
   "connections list": "",

@@ -1,8 +1,8 @@
+import { loadedOnce } from "@reins/base/base/Once"
 import { Effect, FiberSet, Layer } from "effect"
 import { looksTopic } from "../../store/Bell.js"
 import * as Loop from "../../store/Loop.js"
 import { WatchStore } from "../rows/WatchStore.js"
-import { makeLook } from "./Look.js"
 
 /** The looks of a process at the same time. */
 const places = 4
@@ -17,7 +17,7 @@ const fullMs = 500
 export const layer = Layer.scopedDiscard(
   Effect.gen(function* () {
     const watches = yield* WatchStore
-    const look = yield* makeLook
+    const looking = yield* loadedOnce(() => import("./Look.js").then(({ makeLook }) => makeLook))
     const looks = yield* FiberSet.make()
     const start = yield* FiberSet.runtime(looks)<never>()
     yield* Loop.start({
@@ -30,7 +30,7 @@ export const layer = Layer.scopedDiscard(
         const claimed = yield* watches.claim(free)
         for (const watch of claimed)
           start(
-            look(watch).pipe(
+            Effect.flatMap(looking, (look) => look(watch)).pipe(
               Effect.catchTag("WatchLost", () => Effect.void),
               Effect.catchAllDefect((defect) => Effect.logWarning("a merge request could not be looked at", defect)),
               Effect.onInterrupt(() => watches.release(watch.merge_request_id)),

@@ -49,7 +49,8 @@ const enable = remoteCommand({
     license: option("accept-license", "The licence of an agent that is not open", { value: "text" }),
     workspace: workspaceOption
   },
-  details: "Enables it for everybody on the server, where its operator leaves that to owners. Needs a key with the scope admin.",
+  details:
+    "Enables it for everybody on the server, where its operator leaves that to owners. Needs a key with the scope admin.",
   examples: [
     ["reins agents enable claude", "Offer Claude Code, and install it"],
     ["reins agents list", "See which agents are ready"]
@@ -111,11 +112,7 @@ const accept = async ({ display_name, license }: AvailableHarness, given: string
 }
 
 /** Shows how far the installation is until it has ended. */
-const untilInstalled = async (
-  reins: Reins,
-  provider_id: string,
-  operation: OperationRef
-): Promise<void> => {
+const untilInstalled = async (reins: Reins, provider_id: string, operation: OperationRef): Promise<void> => {
   const { clear, say } = progress()
   let isOver = false
   const ended = reins.jobs.wait(operation).finally(() => {

@@ -84,10 +84,7 @@ const provenShare = (proofs: ReadonlyArray<CapabilityProof>): string => {
 const optional = someOf("provider", optionalProviders, `Any of ${optionalProviders.join(", ")}`)
 
 /** Changes the enabled providers of an installation in one commit. */
-const change = (
-  config: Config,
-  what: (providers: EnabledProviders["Type"]) => Effect.Effect<void, never, Commit>
-) =>
+const change = (config: Config, what: (providers: EnabledProviders["Type"]) => Effect.Effect<void, never, Commit>) =>
   Effect.flatMap(Effect.all([EnabledProviders, Journal]), ([providers, { commit }]) => commit(what(providers))).pipe(
     Effect.provide(Installation.existing(config))
   )

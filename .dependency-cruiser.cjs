@@ -51,7 +51,7 @@ const downwards = floors.map((rooms, index) => ({
   to: { path: core, pathNot: `${core}(?:${["$1", ...floors.slice(0, index).flat()].join("|")})/` }
 }))
 
-/** The direction of the code: domain <- api <- core services <- server; the client is made from the document of the server, whose command line takes it. */
+/** The direction of the code: domain <- api <- core services <- server; the client is made from the document of the server, and the cli calls it. */
 module.exports = {
   forbidden: [
     ...downwards,
@@ -98,7 +98,7 @@ module.exports = {
       name: "no-cycles-of-types",
       comment: "of two files that need each other, nobody reads one alone",
       severity: "error",
-      from: { path: "^packages/(base|machine|core|server)/src/" },
+      from: { path: "^packages/(base|machine|core|cli|server)/src/" },
       to: { circular: true }
     },
     {
@@ -142,14 +142,14 @@ module.exports = {
       name: "products-know-no-fixtures",
       comment: "packages/testing is for tests alone: nothing that is published may need it",
       severity: "error",
-      from: { path: "^packages/(base|machine|core|client|console|server)/src/" },
+      from: { path: "^packages/(base|machine|core|client|cli|console|server)/src/" },
       to: { path: "^packages/testing/" }
     },
     {
       name: "core-knows-no-server",
       severity: "error",
       from: { path: "^packages/(base|machine|core)/" },
-      to: { path: "^packages/(server|client)/" }
+      to: { path: "^packages/(server|client|cli)/" }
     },
     {
       name: "base-stands-alone",
@@ -166,12 +166,18 @@ module.exports = {
       to: { path: "^packages/", pathNot: "^packages/(base|machine)/" }
     },
     {
-      name: "only-the-command-line-calls-the-client",
-      comment:
-        "`reins run` and its like are clients of a server, perhaps of another machine; the server itself asks the core",
+      name: "the-cli-is-a-client",
+      comment: "its commands ask a server, perhaps one of another machine and release, and know no core",
       severity: "error",
-      from: { path: "^packages/server/src/", pathNot: "^packages/server/src/(cli|doors)/" },
-      to: { path: "^packages/client/" }
+      from: { path: "^packages/cli/" },
+      to: { path: "^packages/", pathNot: ["^packages/(cli|base)/", "^packages/client/src/index.ts$"] }
+    },
+    {
+      name: "only-the-command-line-calls-the-client",
+      comment: "the server itself asks the core",
+      severity: "error",
+      from: { path: "^packages/server/src/", pathNot: "^packages/server/src/(cli/|doors/|Program.ts$)" },
+      to: { path: "^packages/(client|cli)/" }
     },
     {
       name: "doors-are-clients",
@@ -185,7 +191,7 @@ module.exports = {
       comment: "what is generated holds all that the client needs of the contract",
       severity: "error",
       from: { path: "^packages/client/src/" },
-      to: { path: "^packages/(base|machine|core|server)/" }
+      to: { path: "^packages/(base|machine|core|cli|server)/" }
     },
     {
       name: "console-knows-the-client-alone",

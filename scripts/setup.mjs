@@ -111,6 +111,7 @@ const build = async () => {
       "packages/core/package.json",
       "packages/client/src",
       "packages/client/generate",
+      "packages/cli/src",
       "packages/server/src",
       "manifests",
       "tsup.config.ts",

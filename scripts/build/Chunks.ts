@@ -28,11 +28,10 @@ export const chunksOf = (sources: string): { readonly groups: Array<CodeSplittin
     const path = (name: string) => resolve(sources, name)
     const base = loadedWith(path("Program.ts"))
     const start = loadedWith(path("cli/operator/Serve.ts"))
-    const clients = (imports.get(path("cli/Commands.ts"))?.later ?? [])
-      .filter((id) => id.startsWith(path("cli/client")))
+    const clients = [resolve("packages/cli/src/Commands.ts"), path("cli/Commands.ts")]
+      .flatMap((id) => imports.get(id)?.later ?? [])
+      .filter((id) => id.startsWith(resolve("packages/cli/src/client")) || id.startsWith(path("cli/doors")))
       .map((id) => loadedWith(id))
-      // The others work on the database themselves.
-      .filter((loaded) => !loaded.has(resolve("packages/core/src/store/Database.ts")))
     for (const id of start) groupOf.set(id, "start")
     for (const loaded of clients) for (const id of loaded) if (start.has(id)) groupOf.set(id, "shared")
     for (const id of base) groupOf.set(id, "base")

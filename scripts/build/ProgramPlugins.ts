@@ -32,7 +32,7 @@ export const replaced = (name: string, filter: RegExp, path: string): Plugin => 
 export const modulesByNameOf = (changed: (source: string, path: string) => string): Plugin =>
   contents(
     "modules-by-name",
-    /\/packages\/(?:base|machine|core|client|server)\/src\/.*\.ts$/,
+    /\/packages\/(?:base|machine|core|client|cli|server)\/src\/.*\.ts$/,
     (path) =>
       changed(readFileSync(path, "utf8"), path).replace(
         /^import \{([^}]*)\} from "(effect|@effect\/[\w-]+)"/gm,

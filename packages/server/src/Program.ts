@@ -1,8 +1,8 @@
 import { NodeContext, NodeRuntime } from "@effect/platform-node"
+import { tell } from "@reins/cli/terminal/Output"
+import { hasColors } from "@reins/cli/terminal/Style"
 import { Cause, Console, Effect, Exit, Layer, Logger } from "effect"
 import { commandLine } from "./cli/CommandLine.js"
-import { tell } from "./cli/terminal/Output.js"
-import { hasColors } from "./cli/terminal/Style.js"
 import { jsonLines, terminalConsole } from "./LogLines.js"
 import { stopDeadlineMs } from "./StopDeadline.js"
 

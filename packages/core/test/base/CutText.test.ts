@@ -57,7 +57,7 @@ describe("a text that is cut", () => {
 })
 
 describe("the sources", () => {
-  const files = sourcesOf([...packagesOfCore, "server", "client", "console"])
+  const files = sourcesOf([...packagesOfCore, "server", "cli", "client", "console"])
 
   /** Cuts of ASCII, of bytes and of lists. */
   const allowed = new Set([
@@ -81,10 +81,11 @@ describe("the sources", () => {
     "core/src/sessions/usage/UsageGroups.ts",
     "core/src/store/BlobBucket.ts",
     "core/src/worktrees/UploadBytes.ts",
-    "server/src/cli/client/Automations.ts",
-    "server/src/cli/client/MergeRequestView.ts",
-    "server/src/cli/client/Shares.ts",
-    "server/src/cli/client/Webhooks.ts",
+    "cli/src/client/Automations.ts",
+    "cli/src/client/MergeRequestView.ts",
+    "cli/src/client/Shares.ts",
+    "cli/src/client/Webhooks.ts",
+    "server/src/cli/SchedulePreview.ts",
     "server/src/cli/init/InitConnection.ts",
     "server/src/cli/operator/Backup.ts",
     "server/src/doors/mcp/ReadTools.ts",

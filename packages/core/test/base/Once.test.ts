@@ -62,7 +62,7 @@ it.effect("it runs with what its first caller provides", () =>
 )
 
 it("no code caches an effect in the fiber of its first caller", () => {
-  const sources = sourcesOf([...packagesOfCore, "server", "client", "console"])
+  const sources = sourcesOf([...packagesOfCore, "server", "cli", "client", "console"])
   assert.isAbove(sources.length, 500)
   const caching = sources.filter(({ text }) => /\bEffect\.(cached\w*|once)\(/.test(text)).map(({ name }) => name)
   assert.deepStrictEqual(caching, [])

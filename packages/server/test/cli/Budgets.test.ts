@@ -1,4 +1,4 @@
-import { budgetOf } from "@reins/server/cli/client/Budgets"
+import { budgetOf } from "@reins/cli/client/Budgets"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
 import { keys, reinsAt, terminal, worldForFile } from "./Cli.js"

@@ -15,12 +15,13 @@ import { serverLayer } from "@reins/server/cli/operator/Serve"
 import { Server } from "@reins/server/Server"
 import { agentsIn, endEach } from "@reins/testing/executor/Processes"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
+import { captured } from "@reins/testing/process/Captured"
 import { type Finished, published } from "@reins/testing/process/ServerProcess"
 import { eventually } from "@reins/testing/process/Waiting"
 import { onFreshDatabase } from "@reins/testing/store/FreshDatabase"
 import { Effect, Exit, Layer, ManagedRuntime } from "effect"
 import { startGateway } from "reins-example-scripted-gateway/gateway.mjs"
-import { afterAll, assert, beforeAll, vi } from "vitest"
+import { afterAll, assert, beforeAll } from "vitest"
 import { newCaller, quiet } from "../Service.js"
 
 /** The working directory of a command, and its environment besides the inherited one. */
@@ -92,22 +93,6 @@ export const beginWithin = (at: At, args: ReadonlyArray<string>): Omit<Running, 
       stderr.release()
     })
   return { output: () => stdout.text() + stderr.text(), finished }
-}
-
-/** Takes what is written to a stream, as a pipe does. */
-export const captured = (stream: NodeJS.WriteStream) => {
-  let text = ""
-  const { isTTY } = stream
-  stream.isTTY = false
-  const write = vi.spyOn(stream, "write").mockImplementation((chunk) => {
-    text += String(chunk)
-    return true
-  })
-  const release = () => {
-    write.mockRestore()
-    stream.isTTY = isTTY
-  }
-  return { text: () => text, release }
 }
 
 /** `reins` on a terminal of 100 columns, which `script` of util-linux makes. */

@@ -2,10 +2,9 @@ import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { helpOf } from "@reins/server/cli/Parser"
-import { everyCommand } from "@reins/server/cli/Resolved"
-import { nearest } from "@reins/server/cli/terminal/Suggestion"
-import fc from "fast-check"
+import { helpOf } from "@reins/cli/Parser"
+import { everyCommand } from "@reins/cli/Resolved"
+import { commands } from "@reins/server/cli/Commands"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { type At, reinsAt } from "./Cli.js"
 
@@ -27,7 +26,7 @@ const refusal = async (...args: ReadonlyArray<string>): Promise<string> => {
 
 describe("the help of every command", () => {
   it("has its usage, a line for each option, its own options first, and two examples that are its own", async () => {
-    for (const each of await everyCommand()) {
+    for (const each of await everyCommand(commands)) {
       const { command, path } = each
       const help = helpOf(each)
       const name = `reins ${path.join(" ")}`
@@ -78,19 +77,6 @@ describe("words that are nearly right", () => {
     assert.match(await refusal("sessions", "watch", "a", "b"), /^sessions watch takes 1 argument\. /)
     assert.match(await refusal("run", "--repo"), /^--repo needs a value: /)
     assert.strictEqual(await refusal("sessions", "list", "--limit", "0"), "--limit has to be a number from 1 to 100.")
-  })
-
-  it("nearest finds a word behind one slip, and nothing for another word", () => {
-    const words = ["list", "watch", "deliver", "openai_chat"]
-    fc.assert(
-      fc.property(fc.constantFrom(...words), fc.nat(), (word, place) => {
-        const slip = place % (word.length - 1)
-        const swapped = word.slice(0, slip) + word[slip + 1] + word[slip] + word.slice(slip + 2)
-        assert.strictEqual(nearest(swapped, words), word)
-        assert.strictEqual(nearest(word.slice(0, slip) + word.slice(slip + 1), words), word)
-      })
-    )
-    assert.isUndefined(nearest("xyzzy", words))
   })
 
   it("list and ls are one command everywhere", async () => {

@@ -209,7 +209,9 @@ it("docs/configuration.md has every variable that the core and the server read",
     ...Object.keys(settingTexts).map((name) => `REINS_${name.toUpperCase()}`),
     ...Object.keys(otherVariables).flatMap((names) => names.split(", "))
   ])
-  const found = [...packagesOfCore, "server"].flatMap((name) => sourcesBelow(`packages/${name}/src`)).flatMap(readIn)
+  const found = [...packagesOfCore, "cli", "server"]
+    .flatMap((name) => sourcesBelow(`packages/${name}/src`))
+    .flatMap(readIn)
   assert.includeMembers(found, ["PATH", "XDG_CACHE_HOME", "REINS_PASSWORD", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO"])
   assert.deepStrictEqual(
     found.filter((name) => !told.has(name.toUpperCase())),

@@ -1,10 +1,10 @@
 import type { FormContent } from "@reins/base/domain/Form"
+import { faultOf } from "@reins/base/domain/FormAnswers"
 import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Effect, ParseResult, Schema, SchemaAST } from "effect"
 import type { Interaction } from "../Interaction.js"
 import type { InteractionAnswer } from "../InteractionsApi.js"
 import { type CallBlocks, maxCallAnswer } from "./CallAnswer.js"
-import { faultOf } from "./FormAnswers.js"
 import { type GivenAnswer, nothing } from "./ResolveInteraction.js"
 
 /** The answer to a question, which takes one of its options. Fails for one that the question does not take. */

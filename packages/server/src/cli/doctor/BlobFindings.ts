@@ -1,5 +1,6 @@
 import { type BlobAddress, blobAddressText } from "@reins/base/base/BlobAddress"
 import { toMillis } from "@reins/base/domain/Timestamp"
+import { some } from "@reins/cli/terminal/Listing"
 import * as NodeRows from "@reins/core/placement/NodeRows"
 import { Blobs } from "@reins/core/store/Blobs"
 import { Database } from "@reins/core/store/Database"
@@ -8,7 +9,6 @@ import { unsealedSessions } from "@reins/core/worktrees/snapshots/SnapshotStore"
 import { Clock, Effect, Either, Stream } from "effect"
 import type { Config } from "../../Config.js"
 import * as Installation from "../operator/Installation.js"
-import { some } from "../terminal/Listing.js"
 import { type Finding, fail, ok, warn } from "./Finding.js"
 
 /** A turn may end at any moment, and its snapshot takes seconds. */

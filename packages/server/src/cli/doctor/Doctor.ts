@@ -1,8 +1,8 @@
+import { command, flag } from "@reins/cli/Command"
+import { CommandFailed } from "@reins/cli/CommandFailed"
+import { printJson } from "@reins/cli/terminal/Output"
 import { Effect } from "effect"
-import { command, flag } from "../Command.js"
-import { CommandFailed } from "../CommandFailed.js"
 import { configOf, serverOptions } from "../operator/Settings.js"
-import { printJson } from "../terminal/Output.js"
 import type { Finding } from "./Finding.js"
 import { findings } from "./Findings.js"
 

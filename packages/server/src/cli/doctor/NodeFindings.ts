@@ -1,11 +1,11 @@
 import type { SessionId } from "@reins/base/domain/Ids"
+import { some } from "@reins/cli/terminal/Listing"
 import * as NodeRows from "@reins/core/placement/NodeRows"
 import { Database } from "@reins/core/store/Database"
 import { type SealFacts, sealFacts } from "@reins/core/worktrees/snapshots/SnapshotFacts"
 import { Effect } from "effect"
 import type { Config } from "../../Config.js"
 import * as Installation from "../operator/Installation.js"
-import { some } from "../terminal/Listing.js"
 import { type Finding, ok, warn } from "./Finding.js"
 
 /** Checks every node of an installation on several machines, and where the files of its sessions are. Nothing on one machine. */

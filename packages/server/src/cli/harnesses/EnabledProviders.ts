@@ -1,7 +1,7 @@
+import type { CommandFailed } from "@reins/cli/CommandFailed"
 import { settingsFiles } from "@reins/core/store/DataDirectory"
 import { type OptionalProvider, optionalProviders } from "@reins/machine/harness/OptionalManifests"
 import { Effect, Schema } from "effect"
-import type { CommandFailed } from "../CommandFailed.js"
 import { installationFile } from "../operator/InstallationFile.js"
 
 /** The file in which earlier releases kept the optional providers that were enabled. Now they are rows. */

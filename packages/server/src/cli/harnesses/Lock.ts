@@ -4,10 +4,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { fitsName } from "@reins/base/base/Globs"
+import { command, option, someArguments } from "@reins/cli/Command"
+import { CommandFailed } from "@reins/cli/CommandFailed"
+import { printJson, tell } from "@reins/cli/terminal/Output"
 import { Effect, Schema } from "effect"
-import { command, option, someArguments } from "../Command.js"
-import { CommandFailed } from "../CommandFailed.js"
-import { printJson, tell } from "../terminal/Output.js"
 import { type Machine, PackageLock, pinsOf, placeOf } from "./PackageLock.js"
 
 /** The machines that are pinned unless a manifest names others. */

@@ -1,7 +1,7 @@
+import type { CommandFailed } from "@reins/cli/CommandFailed"
 import { settingsFiles } from "@reins/core/store/DataDirectory"
 import { Evidence } from "@reins/machine/harness/Evidence"
 import { Effect, Schema } from "effect"
-import type { CommandFailed } from "../CommandFailed.js"
 import { installationFile } from "../operator/InstallationFile.js"
 
 /** The file with the evidence of agents on this machine. */

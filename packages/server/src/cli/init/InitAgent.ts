@@ -1,9 +1,9 @@
+import { CommandFailed } from "@reins/cli/CommandFailed"
+import { nameOf, providerOn } from "@reins/cli/client/Providers"
+import { attempt } from "@reins/cli/client/Remote"
 import type { Reins } from "@reins/client"
 import { Effect } from "effect"
 import type { Config } from "../../Config.js"
-import { CommandFailed } from "../CommandFailed.js"
-import { nameOf, providerOn } from "../client/Providers.js"
-import { attempt } from "../client/Remote.js"
 import { installAgent } from "../harnesses/Harnesses.js"
 import type { InitServer } from "./InitServer.js"
 

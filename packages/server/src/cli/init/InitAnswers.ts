@@ -1,14 +1,15 @@
 import { spawnSync } from "node:child_process"
 import { once } from "@reins/base/base/Once"
 import type { GatewayProtocol } from "@reins/base/domain/GatewayProtocol"
+import { CommandFailed } from "@reins/cli/CommandFailed"
+import { passwordFrom } from "@reins/cli/client/Password"
+import { attempt } from "@reins/cli/client/Remote"
+import { ask, isInteractive } from "@reins/cli/terminal/Prompts"
 import { EmailAddress } from "@reins/core/identity/Account"
 import { normaliseEmail } from "@reins/core/identity/AccountStore"
 import * as PasswordRules from "@reins/core/identity/PasswordRules"
 import { Effect, Redacted, Schema } from "effect"
-import { CommandFailed } from "../CommandFailed.js"
-import { attempt } from "../client/Remote.js"
-import { explain, passwordFrom } from "../operator/Accounts.js"
-import { ask, isInteractive } from "../terminal/Prompts.js"
+import { explain } from "../operator/Accounts.js"
 
 /** The flags of `reins init` that answer a question. */
 export interface InitFlags {

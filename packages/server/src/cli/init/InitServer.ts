@@ -1,12 +1,12 @@
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
+import { CommandFailed } from "@reins/cli/CommandFailed"
+import { target } from "@reins/cli/client/Profile"
+import { attempt } from "@reins/cli/client/Remote"
+import { progress } from "@reins/cli/terminal/Progress"
 import { Effect, type Scope, Struct } from "effect"
 import { type Config, flagOf, type Given } from "../../Config.js"
-import { CommandFailed } from "../CommandFailed.js"
-import { target } from "../client/Profile.js"
-import { attempt } from "../client/Remote.js"
 import { localUrl, runningAddress, worksOn } from "../operator/ServerAddress.js"
-import { progress } from "../terminal/Progress.js"
 
 /** The server that is set up. */
 export interface InitServer {

@@ -1,34 +1,21 @@
-import { text } from "node:stream/consumers"
 import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Scope } from "@reins/base/domain/Scope"
+import { command, entry, flag, group, option, requiredOption } from "@reins/cli/Command"
+import { CommandFailed } from "@reins/cli/CommandFailed"
+import { passwordFrom } from "@reins/cli/client/Password"
+import { attempt } from "@reins/cli/client/Remote"
+import { requireYes, yes } from "@reins/cli/client/SessionState"
 import { AccountDeletions } from "@reins/core/deletion/AccountDeletions"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { toDetails } from "@reins/server/http/validation/Validation"
-import { Effect, Redacted } from "effect"
-import { command, entry, flag, group, option, requiredOption } from "../Command.js"
-import { CommandFailed } from "../CommandFailed.js"
-import { attempt } from "../client/Remote.js"
-import { requireYes, yes } from "../client/SessionState.js"
-import { ask } from "../terminal/Prompts.js"
+import { Effect } from "effect"
 import * as Installation from "./Installation.js"
 import { runningAddress } from "./ServerAddress.js"
 import { configOf, installationOptions } from "./Settings.js"
 import { setupLinkOf } from "./SetupLink.js"
 
 const email = requiredOption("email", "The address of the account", { value: "address" })
-
-/** A password is never an argument, because other users of the machine can read the arguments of a process. */
-export const passwordFrom = (fromStdin: boolean) =>
-  Effect.gen(function* () {
-    if (fromStdin) return Redacted.make((yield* Effect.promise(() => text(process.stdin))).replace(/\r?\n$/, ""))
-    const given = process.env["REINS_PASSWORD"]
-    if (given !== undefined) return Redacted.make(given)
-    if (process.stdin.isTTY) return Redacted.make(yield* attempt(() => ask.secret("Password")))
-    return yield* new CommandFailed({
-      message: "There is no password. Give it with --password-stdin or in REINS_PASSWORD."
-    })
-  })
 
 const createAccount = command({
   takes: {

@@ -1,8 +1,8 @@
+import { CommandFailed } from "@reins/cli/CommandFailed"
 import { agree, agreedOn } from "@reins/core/store/Agreements"
 import type { Database } from "@reins/core/store/Database"
 import { Effect } from "effect"
 import type { Config } from "../../Config.js"
-import { CommandFailed } from "../CommandFailed.js"
 
 /** Fails for a node that would write mails to files, which land on whichever machine sends them. */
 export const requireMail = ({ smtpUrl }: Pick<Config, "smtpUrl">): Effect.Effect<void, CommandFailed> =>

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs"
 import { rename, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { makeDirectory } from "@reins/base/base/MakeDirectory"
+import { CommandFailed } from "@reins/cli/CommandFailed"
 import { Effect, Option, Schema } from "effect"
-import { CommandFailed } from "../CommandFailed.js"
 
 /**
  * A small JSON file of an installation, which a server reads when it starts. It does not exist until something is stored. `complaint` tells

@@ -1,7 +1,7 @@
+import { command } from "@reins/cli/Command"
+import { tell } from "@reins/cli/terminal/Output"
 import { newPushKey } from "@reins/core/push/VapidKeys"
 import { Effect } from "effect"
-import { command } from "../Command.js"
-import { tell } from "../terminal/Output.js"
 
 /** `reins push-key` */
 export const pushKey = command({

@@ -1,9 +1,9 @@
 import { Boot } from "@reins/base/base/Boot"
 import { CoreConfig } from "@reins/base/base/CoreConfig"
+import { CommandFailed } from "@reins/cli/CommandFailed"
 import { Executors } from "@reins/machine/executor/Executors"
 import { Effect, Layer } from "effect"
 import type { Config } from "../../Config.js"
-import { CommandFailed } from "../CommandFailed.js"
 import * as Installation from "./Installation.js"
 
 /** The reasons for which the boundaries that were asked for, or the sandbox where nothing was, cannot be used here. */

@@ -1,6 +1,6 @@
+import { option, type Parameter } from "@reins/cli/Command"
 import { Effect } from "effect"
 import { flagOf, type Given, load, type SettingName } from "../../Config.js"
-import { option, type Parameter } from "../Command.js"
 
 const setting =
   (group: string) =>

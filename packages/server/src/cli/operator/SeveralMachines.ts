@@ -1,10 +1,10 @@
+import { CommandFailed } from "@reins/cli/CommandFailed"
 import * as Cluster from "@reins/core/placement/cluster/Cluster"
 import * as NodeRows from "@reins/core/placement/NodeRows"
 import { Database } from "@reins/core/store/Database"
 import * as Postgres from "@reins/core/store/Postgres"
 import { Effect, Layer, type Redacted, Schedule } from "effect"
 import type { Config, NodeConfig } from "../../Config.js"
-import { CommandFailed } from "../CommandFailed.js"
 import { requireMail, requireSamePaths } from "./FitForSeveral.js"
 
 /** A server without a name does not share a database with nodes: it would take their sessions for its own. */

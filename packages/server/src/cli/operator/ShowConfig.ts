@@ -1,9 +1,9 @@
 import { blobAddressText } from "@reins/base/base/BlobAddress"
 import type { CoreConfig } from "@reins/base/base/CoreConfig"
 import { identityText } from "@reins/base/domain/GitIdentity"
+import { command } from "@reins/cli/Command"
 import { Effect, Redacted } from "effect"
 import type { Config, SettingName } from "../../Config.js"
-import { command } from "../Command.js"
 import { coreConfigOf } from "./Installation.js"
 import { configOf, serverOptions } from "./Settings.js"
 

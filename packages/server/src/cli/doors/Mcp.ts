@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto"
 import { once } from "node:events"
+import { flag } from "@reins/cli/Command"
+import { target } from "@reins/cli/client/Profile"
+import { clientAt, remoteCommand, sentenceOf, workspaceOption } from "@reins/cli/client/Remote"
+import { tell } from "@reins/cli/terminal/Output"
 import { ReinsConnectionError } from "@reins/client"
 import packageJson from "../../../package.json" with { type: "json" }
-import { flag } from "../Command.js"
-import { tell } from "../terminal/Output.js"
-import { target } from "./Profile.js"
-import { clientAt, remoteCommand, sentenceOf, workspaceOption } from "./Remote.js"
 
 /** `reins mcp` */
 export const mcp = remoteCommand({

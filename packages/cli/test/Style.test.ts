@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { harmless, harmlessJson, harmlessLine, table } from "@reins/server/cli/terminal/Style"
+import { harmless, harmlessJson, harmlessLine, table } from "@reins/cli/terminal/Style"
 import * as fc from "fast-check"
 
 /** The characters that a terminal obeys, but tabs and line ends. */

@@ -1,5 +1,4 @@
 import type { Changeset, Delivery, Reins } from "@reins/client"
-import { obstacleReasons } from "@reins/machine/git/Obstacle"
 import { choices } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { tell } from "../terminal/Output.js"
@@ -7,6 +6,7 @@ import { progress } from "../terminal/Progress.js"
 import { Aborted, ask, isInteractive } from "../terminal/Prompts.js"
 import { harmless, hasColors, painter } from "../terminal/Style.js"
 import { reasonText } from "./ErrorSentences.js"
+import { type Obstacle, obstacles } from "./Words.js"
 
 /** The newest changeset of a session that can be read; a capture makes one where there is none. */
 export const newestChangeset = async (reins: Reins, session_id: string): Promise<Changeset> => {
@@ -75,14 +75,10 @@ const shown = (diff: string): string => {
     .join("\n")
 }
 
-type Obstacle = Delivery["allow"][number]
-
-const isObstacle = (name: string | null): name is Obstacle => name !== null && Object.hasOwn(obstacleReasons, name)
-
-const obstacleNames = Object.keys(obstacleReasons).filter(isObstacle)
+const isObstacle = (name: string | null): name is Obstacle => obstacles.some((each) => each === name)
 
 /** The flag `--allow`, which may be given more than once. */
-export const allowOption = choices("allow", obstacleNames, "Allow these")
+export const allowOption = choices("allow", obstacles, "Allow these")
 
 export interface DeliverOptions {
   readonly branch?: string | undefined

@@ -1,6 +1,6 @@
 import { errorKinds } from "@reins/base/domain/ReinsError"
+import { forPrograms, refusalSentence, sentences, validationSentence } from "@reins/cli/client/ErrorSentences"
 import { ReinsApiError, ReinsValidationError } from "@reins/client"
-import { forPrograms, refusalSentence, sentences, validationSentence } from "@reins/server/cli/client/ErrorSentences"
 import { assert, describe, it } from "vitest"
 
 /** Words of the API as the server's own messages have them. */

@@ -1,11 +1,11 @@
 import type { Automation, AutomationsUpdateInput } from "@reins/client"
-import { Missed, Overlap } from "@reins/core/automations/Automation"
 import { argument, choice, flag, type Given, option, options, whole } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
 import { budgetForms, budgetOf } from "./Budgets.js"
 import { remoteCommand } from "./Remote.js"
+import { missedTimes, overlaps } from "./Words.js"
 
 type Trigger = Automation["trigger"]
 type Target = Automation["target"]
@@ -33,9 +33,9 @@ const takes = {
   model: option("model", "Its model", { value: "model" }),
   connection: option("connection", "The connection of each new session; or none", { value: "id" }),
   target: option("target", "The whole target, as JSON of the API", { value: "json" }),
-  overlap: choice("overlap", Overlap.literals, "If the run before goes on"),
+  overlap: choice("overlap", overlaps, "If the run before goes on"),
   maxParallel: whole("max-parallel", "The most runs at once with --overlap parallel", [2, 5]),
-  missed: choice("missed", Missed.literals, "Run times that were missed, or not"),
+  missed: choice("missed", missedTimes, "Run times that were missed, or not"),
   startWithin: whole("start-within", "The seconds after which a time counts as missed", [60, 86_400]),
   maxMinutes: option("max-minutes", "Cancel a run after so many minutes; or none", { value: "minutes" }),
   pauseAfter: option("pause-after", "Pause after so many failed runs; or none", { value: "runs" }),

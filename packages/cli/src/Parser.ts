@@ -1,5 +1,4 @@
 import { Argument, Command as Commander, CommanderError, Option } from "commander"
-import packageJson from "../../package.json" with { type: "json" }
 import type { Entry, Leaf, Parameter, Words } from "./Command.js"
 import { CommandFailed } from "./CommandFailed.js"
 import { otherNames, type Resolved } from "./Resolved.js"
@@ -69,7 +68,7 @@ const parserOf = ({ about, command, path }: Resolved): Commander => {
   if (path.length === 0)
     parser
       .optionsGroup(globalHeading)
-      .version(packageJson.version, "-V, --version", "Print the version")
+      .option("-V, --version", "Print the version")
       .option("--completions <shell>", "Print completions for bash, zsh or fish")
   if (command.kind === "group") {
     parser.usage("<command>")

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { loadTools } from "@reins/server/cli/client/Tools"
+import { loadTools } from "@reins/cli/client/Tools"
 import { afterAll, assert, it } from "vitest"
 
 const directory = mkdtempSync(join(tmpdir(), "reins-tools-"))

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import type { Entry } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { didYouMean } from "../terminal/Suggestion.js"
 import { bash } from "./Bash.js"
@@ -10,10 +11,13 @@ const shells = { bash, zsh, fish, sh: bash }
 
 const isShell = (name: string): name is keyof typeof shells => Object.hasOwn(shells, name)
 
-/** Prints the completions for a shell, which evaluates them. */
-export const completions = (shell: string | undefined): Effect.Effect<void, CommandFailed> =>
+/** Prints the completions of a program for a shell, which evaluates them. */
+export const completions = (
+  entries: ReadonlyArray<Entry>,
+  shell: string | undefined
+): Effect.Effect<void, CommandFailed> =>
   shell !== undefined && isShell(shell)
-    ? Effect.promise(async () => void process.stdout.write(shells[shell](await places())))
+    ? Effect.promise(async () => void process.stdout.write(shells[shell](await places(entries))))
     : new CommandFailed({
         message:
           shell === undefined

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { chosenProvider } from "../../src/cli/client/Providers.js"
+import { chosenProvider } from "@reins/cli/client/Providers"
 
 const listed = [
   { provider_id: "alpha", display_name: "OpenCode", tier: "supported" },

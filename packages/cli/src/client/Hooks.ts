@@ -1,9 +1,9 @@
 import type { Hook, HookReceipt } from "@reins/client"
-import { HookKind } from "@reins/core/hooks/Hook"
 import { argument, choice, entry, flag, group, option, requiredOption, whole } from "../Command.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
+import { hookKinds } from "./Words.js"
 
 const hookId = argument("hook", "The id of a hook")
 const json = flag("json", "Lines of JSON in the place of text")
@@ -37,7 +37,7 @@ const list = remoteCommand({
 
 const add = remoteCommand({
   takes: {
-    kind: choice("kind", HookKind.literals, "The proof of a call (standard)"),
+    kind: choice("kind", hookKinds, "The proof of a call (standard)"),
     label: option("label", "The purpose, in your words"),
     json,
     workspace: workspaceOption

@@ -1,5 +1,4 @@
 import type { Command, Entry, Parameter } from "../Command.js"
-import { commands } from "../Commands.js"
 import { otherNames } from "../Resolved.js"
 
 /** A word that can be typed, and one line on it. */
@@ -59,18 +58,20 @@ const placeOf = (command: Command, at: Pick<Place, "path" | "names" | "above">):
   return { ...at, commands: [], options: [...options, help], values: argument ? valuesOf(argument) : [] }
 }
 
-/** Every place of the command line, those above first. */
-export const places = async (entries: ReadonlyArray<Entry> = commands, above = ""): Promise<ReadonlyArray<Place>> => {
+/** Every place of a program, those above first. */
+export const places = async (entries: ReadonlyArray<Entry>): Promise<ReadonlyArray<Place>> => {
+  const commands = [...wordsOf(entries), { word: "help", about: "Show what a command takes" }]
+  const root: Place = { path: "", names: [], above: "", options: ofRoot, values: [], commands }
+  return [root, ...(await placesBelow("", entries))]
+}
+
+const placesBelow = async (above: string, entries: ReadonlyArray<Entry>): Promise<ReadonlyArray<Place>> => {
   const found: Array<Place> = []
-  if (above === "") {
-    const root = { path: "", names: [], above: "", options: ofRoot, values: [] }
-    found.push({ ...root, commands: [...wordsOf(commands), { word: "help", about: "Show what a command takes" }] })
-  }
   for (const entry of entries) {
     const command = await entry.load()
     const path = `${above}/${entry.name}`
     found.push(placeOf(command, { path, names: [entry.name, ...otherNames(entry)], above }))
-    if (command.kind === "group") found.push(...(await places(command.entries, path)))
+    if (command.kind === "group") found.push(...(await placesBelow(path, command.entries)))
   }
   return found
 }

@@ -1,4 +1,4 @@
-import type { FormContent, FormField } from "@reins/base/domain/Form"
+import type { FormContent, FormField } from "./Form.js"
 
 /** A value that a form does not take, or the lack of one. */
 export interface FormFault {

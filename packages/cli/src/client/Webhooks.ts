@@ -1,12 +1,11 @@
-import type { WebhookDelivery, WebhookEndpoint, WebhookEndpointInput } from "@reins/client"
-import { webhookTypes } from "@reins/core/Events"
-import { WebhookDeliveryState } from "@reins/core/webhooks/Webhook"
+import { ReinsValidationError, type WebhookDelivery, type WebhookEndpoint } from "@reins/client"
 import { argument, choice, type Example, entry, flag, group, option, whole } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
 import { redeliver, sendTest } from "./WebhookDeliveries.js"
+import { webhookDeliveryStates } from "./Words.js"
 
 const endpointId = argument("endpoint", "The id of an endpoint")
 const json = flag("json", "Lines of JSON in the place of text")
@@ -58,29 +57,32 @@ const add = remoteCommand({
   ],
   run: async ({ address, description = null, json, label = null, project = null, types, workspace }, connect) => {
     const { reins, workspaceId } = await connect(workspace)
-    const endpoint = await reins.webhooks.createEndpoint({
-      workspace_id: workspaceId,
-      url: address,
-      description,
-      types: types === undefined ? null : typesOf(types),
-      project_id: project,
-      label
-    })
+    const [first, ...others] = (types ?? "").split(",").map((type) => type.trim())
+    const wanted = types === undefined || first === undefined ? null : ([first, ...others] as const)
+    const endpoint = await reins.webhooks
+      .createEndpoint({
+        workspace_id: workspaceId,
+        url: address,
+        description,
+        types: wanted,
+        project_id: project,
+        label
+      })
+      .catch(unknownType(wanted ?? []))
     showSecret(endpoint, json)
     if (!json) tell(`See whether it arrives: reins webhooks test ${endpoint.id}`)
   }
 })
 
-type WebhookType = NonNullable<WebhookEndpointInput["types"]>[number]
-
-const isType = (word: string): word is WebhookType => webhookTypes.includes(word)
-
-const typesOf = (text: string): ReadonlyArray<WebhookType> =>
-  text.split(",").map((word) => {
-    const type = word.trim()
-    if (isType(type)) return type
-    throw new CommandFailed({ message: `There is no event "${type}". There are: ${webhookTypes.join(", ")}.` })
-  })
+/** The server knows the types of its release. Its refusal is told with the word that it is about. */
+const unknownType =
+  (types: ReadonlyArray<string>) =>
+  (error: unknown): never => {
+    const issue = error instanceof ReinsValidationError ? error.detail.find(({ loc }) => loc[1] === "types") : undefined
+    const type = types[Number(issue?.loc[2])]
+    if (issue === undefined || type === undefined) throw error
+    throw new CommandFailed({ message: `There is no event "${type}". ${issue.msg}.` })
+  }
 
 /** The standard output holds the secret alone, so that a script can read it from there. */
 const showSecret = (endpoint: { readonly id: string; readonly secret: string }, json: boolean): void => {
@@ -95,7 +97,7 @@ const showSecret = (endpoint: { readonly id: string; readonly secret: string }, 
 const deliveries = remoteCommand({
   takes: {
     of: argument("id", "The id of an endpoint; or of a delivery, for its attempts"),
-    state: choice("state", WebhookDeliveryState.literals, "Only deliveries in this state"),
+    state: choice("state", webhookDeliveryStates, "Only deliveries in this state"),
     limit: whole("limit", "How many at most (20)", [1, 100]),
     json
   },

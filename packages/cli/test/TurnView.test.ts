@@ -1,7 +1,7 @@
+import { TurnView } from "@reins/cli/client/TurnView"
 import type { EventPayload, TypedEvent } from "@reins/client"
-import { TurnView } from "@reins/server/cli/client/TurnView"
+import { captured } from "@reins/testing/process/Captured"
 import { afterEach, assert, beforeEach, it } from "vitest"
-import { captured } from "./Cli.js"
 
 let output: ReturnType<typeof captured>
 let view: TurnView

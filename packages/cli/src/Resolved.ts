@@ -1,6 +1,5 @@
 import type { Command, Entry } from "./Command.js"
 import { CommandFailed } from "./CommandFailed.js"
-import { commands } from "./Commands.js"
 import { didYouMean } from "./terminal/Suggestion.js"
 
 /** A command with the names by which it is called, and the words that were typed after them. */
@@ -11,8 +10,6 @@ export interface Resolved {
   readonly command: Command
   readonly words: ReadonlyArray<string>
 }
-
-const root: Command = { kind: "group", entries: commands }
 
 const rootAbout = "One API for every coding agent."
 
@@ -27,9 +24,9 @@ export const otherNames = ({ also = [], name }: Entry): ReadonlyArray<string> =>
 
 const isCalled = (word: string) => (entry: Entry) => entry.name === word || otherNames(entry).includes(word)
 
-/** The command that the words name. Throws `CommandFailed` for a word that names none. */
-export const resolve = async (typed: ReadonlyArray<string>): Promise<Resolved> => {
-  let found: Resolved = { path: [], about: rootAbout, command: root, words: typed }
+/** The command of a program that the words name. Throws `CommandFailed` for a word that names none. */
+export const resolve = async (entries: ReadonlyArray<Entry>, typed: ReadonlyArray<string>): Promise<Resolved> => {
+  let found: Resolved = { path: [], about: rootAbout, command: { kind: "group", entries }, words: typed }
   while (found.command.kind === "group") {
     const [word, ...words] = found.words
     // The group itself is asked for its help or its version.
@@ -53,7 +50,7 @@ const unknownCommand = (path: ReadonlyArray<string>, word: string, entries: Read
 
 /** Every command that does something, in the order of the help. */
 export const everyCommand = async (
-  entries: ReadonlyArray<Entry> = commands,
+  entries: ReadonlyArray<Entry>,
   above: ReadonlyArray<string> = []
 ): Promise<ReadonlyArray<Resolved>> => {
   const found: Array<Resolved> = []

@@ -1,19 +1,5 @@
-import type { Automation, AutomationRun, AutomationsCreateInput, PlannedTime } from "@reins/client"
-import { AutomationState, Overlap } from "@reins/core/automations/Automation"
-import { AutomationRunState } from "@reins/core/automations/AutomationRun"
-import { Effect } from "effect"
-import {
-  argument,
-  choice,
-  command,
-  type Example,
-  entry,
-  flag,
-  group,
-  option,
-  requiredOption,
-  whole
-} from "../Command.js"
+import type { Automation, AutomationRun, AutomationsCreateInput } from "@reins/client"
+import { argument, choice, type Example, entry, flag, group, option, requiredOption, whole } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
@@ -21,6 +7,7 @@ import { edit } from "./AutomationEdit.js"
 import { tryFilter } from "./AutomationTry.js"
 import { budgetForms, budgetOf } from "./Budgets.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
+import { automationStates, overlaps, runStates } from "./Words.js"
 
 const automationId = argument("automation", "The id of an automation")
 const json = flag("json", "Lines of JSON in the place of text")
@@ -41,7 +28,7 @@ const stateText = ({ pause_reason, state }: Automation): string =>
 
 const list = remoteCommand({
   takes: {
-    state: choice("state", AutomationState.literals, "Only automations in this state"),
+    state: choice("state", automationStates, "Only automations in this state"),
     json,
     workspace: workspaceOption
   },
@@ -81,7 +68,7 @@ const add = remoteCommand({
     session: option("session", "Send the message to this session", { value: "id" }),
     provider: option("provider", "The agent of each new session", { value: "id" }),
     model: option("model", "Its model", { value: "model" }),
-    overlap: choice("overlap", Overlap.literals, "If the run before goes on (skip for times, else wait)"),
+    overlap: choice("overlap", overlaps, "If the run before goes on (skip for times, else wait)"),
     deliver: choice("deliver", ["branch", "merge-request"], "Deliver what each run has changed"),
     budget: option("budget", `The limit of one run: ${budgetForms}`, { value: "amount" }),
     json,
@@ -190,7 +177,7 @@ const show = remoteCommand({
 const runs = remoteCommand({
   takes: {
     automation: automationId,
-    state: choice("state", AutomationRunState.literals, "Only runs in this state"),
+    state: choice("state", runStates, "Only runs in this state"),
     limit: whole("limit", "How many at most (20)", [1, 100]),
     json
   },
@@ -279,57 +266,6 @@ const remove = remoteCommand({
   }
 })
 
-const notes = { moved_by_clock_change: "the clock skips this time", repeated: "the clock shows it twice" } as const
-
-const preview = command({
-  takes: {
-    cron: argument("cron", "Minute, hour, day, month and weekday, in quotes"),
-    timezone: option("timezone", "The zone of the times (that of this machine)", { value: "zone" }),
-    count: whole("count", "How many times (10)", [1, 50]),
-    json
-  },
-  details: "Needs no server.",
-  examples: [
-    ["reins automations preview '30 2 * * 1-5' --timezone Europe/Berlin", "The next ten times"],
-    ["reins automations preview '0 */6 * * *' --count 4", "In the zone of this machine"]
-  ],
-  run: (given) =>
-    Effect.tryPromise({
-      try: () => showTimes(given),
-      catch: (fault) => (fault instanceof CommandFailed ? fault : new CommandFailed({ message: String(fault) }))
-    })
-})
-
-interface GivenPreview {
-  readonly count: number | undefined
-  readonly cron: string
-  readonly json: boolean
-  readonly timezone: string | undefined
-}
-
-const showTimes = async ({ count = 10, cron, json, timezone = localZone() }: GivenPreview): Promise<void> => {
-  const times = await plannedTimes(cron, timezone, count)
-  if (json) return times.forEach(printJsonNow)
-  const rows = times.map(({ at, local, note }) => [minute(at), local ?? "", note === null ? "" : notes[note]])
-  process.stdout.write(table([["UTC", timezone.toUpperCase(), "NOTE"], ...rows]))
-}
-
-/** The library of schedules is loaded for a preview alone. */
-const plannedTimes = async (
-  expression: string,
-  timezone: string,
-  count: number
-): Promise<ReadonlyArray<PlannedTime>> => {
-  const { preview, ScheduleFault } = await import("@reins/core/automations/Schedules")
-  const { fromMillis } = await import("@reins/base/domain/Timestamp")
-  try {
-    return preview({ kind: "schedule", expression, timezone }, fromMillis(Date.now()), count)
-  } catch (fault) {
-    if (!(fault instanceof ScheduleFault)) throw fault
-    throw new CommandFailed({ message: `The ${fault.field} ${fault.why}.` })
-  }
-}
-
 /** `reins automations` */
 export const automations = group(
   entry("list", "List the automations, and when they begin", list),
@@ -342,6 +278,5 @@ export const automations = group(
   entry("pause", "Pause an automation", pause),
   entry("resume", "Resume an automation, which acts for you from then on", resume),
   entry("remove", "Remove an automation; its runs stay readable", remove),
-  entry("preview", "Show the next times of a schedule", preview),
   entry("try", "Try its filter on a delivery or a sample", tryFilter)
 )

@@ -1,6 +1,5 @@
 import type { ApiKey } from "@reins/client"
 import { argument, entry, flag, group } from "../Command.js"
-import { createKey } from "../operator/Accounts.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
 import { withBudgets } from "./Budgets.js"
@@ -53,7 +52,6 @@ const revoke = remoteCommand({
 })
 
 export const keys = group(
-  entry("create", "Make an API key; it is printed once", createKey),
   entry("list", "List the API keys of your account", list),
   entry("revoke", "Revoke an API key", revoke)
 )

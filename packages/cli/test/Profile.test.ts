@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { storedProfile, storeProfile, target } from "@reins/server/cli/client/Profile"
+import { storedProfile, storeProfile, target } from "@reins/cli/client/Profile"
 import { Effect } from "effect"
 import { afterEach, assert, beforeEach, it, vi } from "vitest"
 

@@ -1,5 +1,5 @@
 import type { FormContent, FormField } from "@reins/base/domain/Form"
-import { faultOf } from "@reins/core/sessions/questions/FormAnswers"
+import { faultOf } from "@reins/base/domain/FormAnswers"
 import { tell } from "../terminal/Output.js"
 import { ask } from "../terminal/Prompts.js"
 import { harmless } from "../terminal/Style.js"

@@ -39,6 +39,8 @@ const leanestFirst = [
   "core/test/deliveries/",
   "core/test/requests/",
   "core/test/git/",
+  "core/test/capture/",
+  "core/test/repository/",
   "core/test/sessions/",
   "core/test/execution/",
   "core/test/files/",

@@ -1,6 +1,6 @@
 import { Bench } from "@reins/machine/bench/Bench"
 import type { SnapshotError } from "@reins/machine/bench/snapshots/TreeSnapshots"
-import { GitError } from "@reins/machine/git/GitError"
+import { GitError } from "@reins/machine/repository/run/GitError"
 import { Effect } from "effect"
 import { JobError } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"

@@ -3,7 +3,7 @@ import { ChangesetId, newId, type SessionId, type TurnId } from "@reins/base/dom
 import type { Principal } from "@reins/base/domain/Principal"
 import { notFound, ReinsError } from "@reins/base/domain/ReinsError"
 import { Bench } from "@reins/machine/bench/Bench"
-import type { GitError } from "@reins/machine/git/GitError"
+import type { GitError } from "@reins/machine/repository/run/GitError"
 import { Effect } from "effect"
 import { Access, actorOf, type Unseen } from "../access/Access.js"
 import { JobStore } from "../jobs/JobStore.js"

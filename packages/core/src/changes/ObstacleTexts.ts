@@ -1,6 +1,6 @@
 import { quotedPath } from "@reins/machine/files/NameText"
-import type { DeliveryObstacle } from "@reins/machine/git/Obstacle"
-import type { Obstacle } from "@reins/machine/git/Obstacles"
+import type { DeliveryObstacle } from "@reins/machine/git/findings/Obstacle"
+import type { Obstacle } from "@reins/machine/git/findings/Obstacles"
 
 /** More paths than this are counted and not named. */
 const maxNamed = 10

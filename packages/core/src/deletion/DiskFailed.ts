@@ -1,4 +1,4 @@
-import type { GitError } from "@reins/machine/git/GitError"
+import type { GitError } from "@reins/machine/repository/run/GitError"
 import { JobError } from "../jobs/JobKind.js"
 
 /** A machine could not remove what sessions have left for others. */

@@ -3,7 +3,7 @@ import { GitIdentity } from "@reins/base/domain/GitIdentity"
 import { ChangesetId, ConnectionId, DeliveryId, SessionId, SigningKeyId } from "@reins/base/domain/Ids"
 import * as StateMachine from "@reins/base/domain/StateMachine"
 import { Timestamp } from "@reins/base/domain/Timestamp"
-import { DeliveryObstacle, namesIn, obstacleReasons } from "@reins/machine/git/Obstacle"
+import { DeliveryObstacle, namesIn, obstacleReasons } from "@reins/machine/git/findings/Obstacle"
 import { Schema } from "effect"
 import { DeliveryTransport } from "../projects/Project.js"
 

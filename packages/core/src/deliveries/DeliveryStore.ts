@@ -6,7 +6,7 @@ import type { ChangesetId, ConnectionId, DeliveryId, SessionId, SigningKeyId } f
 import type { Page, StatePageRequest } from "@reins/base/domain/Page"
 import type { ReinsError } from "@reins/base/domain/ReinsError"
 import { now } from "@reins/base/domain/Timestamp"
-import type { DeliveryObstacle } from "@reins/machine/git/Obstacle"
+import type { DeliveryObstacle } from "@reins/machine/git/findings/Obstacle"
 import { Context, Effect, Layer } from "effect"
 import type { DeliveryTransport } from "../projects/Project.js"
 import type { Commit } from "../store/Commit.js"

@@ -1,6 +1,6 @@
 import type { NewEvent } from "@reins/base/domain/Event"
 import { ChangesetId, newId } from "@reins/base/domain/Ids"
-import type { GitError } from "@reins/machine/git/GitError"
+import type { GitError } from "@reins/machine/repository/run/GitError"
 import { Effect, Either } from "effect"
 import { type CapturedTree, treeCapture } from "../changes/Capture.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"

@@ -1,5 +1,5 @@
 import type { AgentMissing } from "@reins/machine/bench/Agents"
-import type { GitError } from "@reins/machine/git/GitError"
+import type { GitError } from "@reins/machine/repository/run/GitError"
 import { Data } from "effect"
 import type { Unopenable } from "../connections/ConnectionStore.js"
 import type { TurnReason } from "../sessions/Turn.js"

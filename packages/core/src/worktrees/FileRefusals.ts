@@ -1,6 +1,6 @@
 import { ReinsError } from "@reins/base/domain/ReinsError"
 import type { SnapshotError } from "@reins/machine/bench/snapshots/TreeSnapshots"
-import type { GitError } from "@reins/machine/git/GitError"
+import type { GitError } from "@reins/machine/repository/run/GitError"
 import { Effect } from "effect"
 import { notOpen } from "../sessions/Refusals.js"
 import type { SessionRow } from "../sessions/SessionRow.js"

@@ -1,4 +1,4 @@
-import type { GitError } from "@reins/machine/git/GitError"
+import type { GitError } from "@reins/machine/repository/run/GitError"
 import { Effect, Either } from "effect"
 import { systemActor } from "../access/Access.js"
 import { RepositoryConnections } from "../catalog/RepositoryConnections.js"

@@ -1,5 +1,5 @@
 import type { SetupOrder, TreeOrder, TreeOrigin } from "@reins/machine/bench/TreeOrder"
-import { GitError } from "@reins/machine/git/GitError"
+import { GitError } from "@reins/machine/repository/run/GitError"
 import { Effect } from "effect"
 import type { ProjectSpec } from "../projects/Project.js"
 import { projectEnvironment } from "../projects/ProjectEnvironment.js"

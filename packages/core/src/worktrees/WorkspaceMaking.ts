@@ -1,7 +1,7 @@
 import { failpoint } from "@reins/base/base/Failpoint"
 import type { SessionId } from "@reins/base/domain/Ids"
 import { Bench } from "@reins/machine/bench/Bench"
-import { GitError } from "@reins/machine/git/GitError"
+import { GitError } from "@reins/machine/repository/run/GitError"
 import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
 import { Quotas } from "../sessions/Quotas.js"

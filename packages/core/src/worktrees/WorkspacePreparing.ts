@@ -1,7 +1,7 @@
 import { failpoint } from "@reins/base/base/Failpoint"
 import type { SessionId } from "@reins/base/domain/Ids"
 import { Bench } from "@reins/machine/bench/Bench"
-import type { GitError } from "@reins/machine/git/GitError"
+import type { GitError } from "@reins/machine/repository/run/GitError"
 import { Cause, Deferred, Effect, Exit, Option } from "effect"
 import { systemActor } from "../access/Access.js"
 import { Projects } from "../projects/Projects.js"

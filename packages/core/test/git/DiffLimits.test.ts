@@ -1,4 +1,4 @@
-import { limitParts } from "@reins/machine/git/DiffLimits"
+import { limitParts } from "@reins/machine/git/read/DiffLimits"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
 

@@ -5,8 +5,8 @@ import { SessionId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
 import { removeTree } from "../files/RemoveTree.js"
 import { type DiskEntry, readOne, readTree, type TreeOptions, treeState } from "../files/TreeReader.js"
-import { namedStore, nameStore, readStore } from "../git/Alternates.js"
-import { storesIn } from "../git/StorePlace.js"
+import { namedStore, nameStore, readStore } from "../repository/objects/Alternates.js"
+import { storesIn } from "../repository/objects/StorePlace.js"
 import type { MakeFileLock } from "./FileLocks.js"
 import { sessionPaths, sessionsIn } from "./SessionPaths.js"
 import { storesAt } from "./StoresHere.js"
@@ -68,7 +68,7 @@ export const archivesIn = (dataDir: string) => {
     remove: (name: string) => Effect.promise(() => removeTree(join(sessionsIn(dataDir), name))),
     /** Lets every session name its object store where the stores of another data directory are going to be. */
     moveStores: Effect.fnUntraced(function* (to: string) {
-      const { nameForAgent } = yield* Effect.promise(() => import("../git/AgentAlternates.js"))
+      const { nameForAgent } = yield* Effect.promise(() => import("../capture/agent/AgentAlternates.js"))
       for (const id of yield* list) {
         const { gitDir, workTree } = pathsOf(SessionId.make(id))
         const store = yield* namedStore(gitDir)

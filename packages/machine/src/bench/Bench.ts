@@ -8,9 +8,9 @@ import type {
   FileWritten,
   WriteOptions
 } from "../files/Files.js"
-import type { TreeFilter } from "../git/Filters.js"
-import type { GitError } from "../git/GitError.js"
-import type { GitCredential } from "../git/RemoteUrl.js"
+import type { TreeFilter } from "../git/findings/Filters.js"
+import type { GitCredential } from "../repository/remote/RemoteUrl.js"
+import type { GitError } from "../repository/run/GitError.js"
 import type { Agents } from "./Agents.js"
 import type { Changes } from "./Changes.js"
 import type { Disk } from "./Disk.js"

@@ -1,6 +1,6 @@
 import type { SessionId } from "@reins/base/domain/Ids"
 import type { Effect } from "effect"
-import type { GitError } from "../git/GitError.js"
+import type { GitError } from "../repository/run/GitError.js"
 import type { DirectoryOwner } from "./OwnerMarks.js"
 
 /** The sessions of which a bench has files. A name may be that of a session that no row tells of any more. */

@@ -1,14 +1,14 @@
 import { fn } from "@reins/base/base/Traced"
 import { Context, Effect, Layer } from "effect"
+import type { FollowRequest } from "../capture/agent/AgentRemote.js"
 import { WayOut } from "../outbound/WayOut.js"
-import type { FollowRequest } from "./AgentRemote.js"
-import type { GitError } from "./GitError.js"
-import type { GitMeans } from "./GitMeans.js"
-import { GitOptions, type GitOptionsShape } from "./GitOptions.js"
-import { processMarks } from "./GitVariables.js"
+import type { InitRequest } from "../repository/Repository.js"
+import { urlRefusal } from "../repository/remote/RemoteUrl.js"
+import type { GitError } from "../repository/run/GitError.js"
+import type { GitMeans } from "../repository/run/GitMeans.js"
+import { GitOptions, type GitOptionsShape } from "../repository/run/GitOptions.js"
+import { processMarks } from "../repository/run/GitVariables.js"
 import type { RemoteMethods } from "./RemoteMethods.js"
-import { urlRefusal } from "./RemoteUrl.js"
-import type { InitRequest } from "./Repository.js"
 import type { TreeMethods } from "./TreeMethods.js"
 
 /**
@@ -108,13 +108,13 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
 const methods = Effect.promise(() => import("./Methods.js"))
 
 /** Only a session whose repository moved uses it. */
-const agentRemote = Effect.promise(() => import("./AgentRemote.js"))
+const agentRemote = Effect.promise(() => import("../capture/agent/AgentRemote.js"))
 
 /** Only a session whose object store is gone uses it. */
-const loadReattach = Effect.promise(() => import("./Reattach.js"))
+const loadReattach = Effect.promise(() => import("../capture/agent/Reattach.js"))
 
 /** Only installations with snapshots use them. */
-const bundles = Effect.promise(() => import("./Bundles.js"))
+const bundles = Effect.promise(() => import("../repository/Bundles.js"))
 
 /** Loaded where a session is restored. */
-const checkOuts = Effect.promise(() => import("./CheckOut.js"))
+const checkOuts = Effect.promise(() => import("./read/CheckOut.js"))

@@ -1,13 +1,13 @@
 import type { Effect } from "effect"
-import type { FollowRequest } from "./AgentRemote.js"
-import type { AddRequest, BundleRequest, UnbundleRequest } from "./Bundles.js"
-import type { CheckOutRequest } from "./CheckOut.js"
-import type { GitError } from "./GitError.js"
-import type { Joined, JoinRequest } from "./JoinBranch.js"
-import type { LeftMarksRequest, MergeBranchRequest, MergedBranch } from "./MergeBranch.js"
-import type { PushRequest, PushResult, RemoteHeadRequest } from "./Push.js"
-import type { ReattachRequest } from "./Reattach.js"
-import type { CloneRequest, CloneResult, InitRequest, ResolveRequest } from "./Repository.js"
+import type { FollowRequest } from "../capture/agent/AgentRemote.js"
+import type { ReattachRequest } from "../capture/agent/Reattach.js"
+import type { AddRequest, BundleRequest, UnbundleRequest } from "../repository/Bundles.js"
+import type { PushRequest, PushResult, RemoteHeadRequest } from "../repository/Push.js"
+import type { CloneRequest, CloneResult, InitRequest, ResolveRequest } from "../repository/Repository.js"
+import type { GitError } from "../repository/run/GitError.js"
+import type { Joined, JoinRequest } from "./apply/JoinBranch.js"
+import type { LeftMarksRequest, MergeBranchRequest, MergedBranch } from "./apply/MergeBranch.js"
+import type { CheckOutRequest } from "./read/CheckOut.js"
 
 /** The methods of `Git` that make repositories of the service, and speak to remotes. */
 export interface RemoteMethods {

@@ -5,9 +5,6 @@ import { fitsName, fitsPath } from "@reins/base/base/Globs"
 import { blankInMessage, blankKeys, blankTokens, blankUsers } from "@reins/base/base/Masks"
 import { withoutMentions } from "@reins/core/care/ReplyJob"
 import { lastFence } from "@reins/core/execution/Fence"
-import { classify, reasonLine, scrub } from "@reins/machine/git/GitError"
-import { httpStatusOf, refusalBy, refusalByAny, rejectionBy, wordsOfRemote } from "@reins/machine/git/Refusals"
-import { failureAt } from "@reins/machine/git/RemoteCall"
 import {
   contextUnavailable,
   heard,
@@ -18,6 +15,15 @@ import {
   rpcText
 } from "@reins/machine/harness/acp/Failures"
 import { protocolOf } from "@reins/machine/relay/gateway/ModelCall"
+import {
+  httpStatusOf,
+  refusalBy,
+  refusalByAny,
+  rejectionBy,
+  wordsOfRemote
+} from "@reins/machine/repository/remote/Refusals"
+import { failureAt } from "@reins/machine/repository/remote/RemoteCall"
+import { classify, reasonLine, scrub } from "@reins/machine/repository/run/GitError"
 import { takesGzip } from "@reins/server/http/CachedFile"
 import { clientAddressBehind } from "@reins/server/http/ClientAddress"
 

@@ -17,10 +17,10 @@ import { GitLogin, ObjectSource, SetupOrder, TreeBase, TreeOrder, TreeOrigin } f
 import { PromptPart } from "@reins/machine/bench/TurnPrompt"
 import { FileAccessFailed, FileDigestMismatch, FileNotFound, NotADirectory, NotAFile } from "@reins/machine/files/Files"
 import { PathRefused } from "@reins/machine/files/WorkspacePath"
-import { GitError, type GitErrorKind } from "@reins/machine/git/GitError"
-import { DeliveryObstacle } from "@reins/machine/git/Obstacle"
+import { DeliveryObstacle } from "@reins/machine/git/findings/Obstacle"
 import { HarnessEvent, HarnessFailure } from "@reins/machine/harness/HarnessEvent"
 import { OfferedCall, ToolAnswer } from "@reins/machine/relay/mcp/ToolOffer"
+import { GitError, type GitErrorKind } from "@reins/machine/repository/run/GitError"
 import { Schema } from "effect"
 
 type Plain = Schema.Schema.AnyNoContext

@@ -14,8 +14,8 @@ import { tmpdir } from "node:os"
 import { dirname, join, relative } from "node:path"
 import { assert } from "@effect/vitest"
 import { Git } from "@reins/machine/git/Git"
-import type { GitOptionsShape } from "@reins/machine/git/GitOptions"
 import { WayOut } from "@reins/machine/outbound/WayOut"
+import type { GitOptionsShape } from "@reins/machine/repository/run/GitOptions"
 import { Effect, Layer, type Scope } from "effect"
 
 /** Git that may clone paths, and ask servers on loopback without TLS. */

@@ -1,6 +1,6 @@
 import { failpoint } from "@reins/base/base/Failpoint"
 import { Bench } from "@reins/machine/bench/Bench"
-import type { GitError } from "@reins/machine/git/GitError"
+import type { GitError } from "@reins/machine/repository/run/GitError"
 import { Effect } from "effect"
 import type { AttemptLost, Completion, JobError } from "../../jobs/JobKind.js"
 import { defaultBranches } from "../BranchName.js"

@@ -1,5 +1,5 @@
 import { Bench } from "@reins/machine/bench/Bench"
-import { hiddenObstacles } from "@reins/machine/git/Obstacles"
+import { hiddenObstacles } from "@reins/machine/git/findings/Obstacles"
 import { Effect } from "effect"
 import { ChangesetStore } from "../../changes/ChangesetStore.js"
 import { JobError } from "../../jobs/JobKind.js"

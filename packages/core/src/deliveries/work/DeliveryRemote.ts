@@ -1,6 +1,6 @@
 import type { RemoteBranch } from "@reins/machine/bench/Changes"
 import { Forges } from "@reins/machine/forge/Forges"
-import type { GitError, GitErrorKind } from "@reins/machine/git/GitError"
+import type { GitError, GitErrorKind } from "@reins/machine/repository/run/GitError"
 import { Effect } from "effect"
 import { speaksTo } from "../../catalog/RepositoryConnections.js"
 import { ConnectionStore } from "../../connections/ConnectionStore.js"

@@ -1,4 +1,4 @@
-import type { GitError } from "@reins/machine/git/GitError"
+import type { GitError } from "@reins/machine/repository/run/GitError"
 import { Effect } from "effect"
 import { systemActor } from "../../access/Access.js"
 import type { Changeset } from "../../changes/Changeset.js"

@@ -1,8 +1,8 @@
 import { ChangesetId, type SessionId } from "@reins/base/domain/Ids"
 import { UploadPlace } from "@reins/base/domain/UploadPlace"
 import { Data, type Effect, Schema, type Scope, type Stream } from "effect"
-import type { GitError } from "../../git/GitError.js"
-import type { GitCredential } from "../../git/RemoteUrl.js"
+import type { GitCredential } from "../../repository/remote/RemoteUrl.js"
+import type { GitError } from "../../repository/run/GitError.js"
 import { type ObjectSource, TreeOrigin } from "../TreeOrder.js"
 import { LeftOut, type PartBlob, SnapshotManifest, snapshotParts } from "./SnapshotManifest.js"
 

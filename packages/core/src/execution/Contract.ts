@@ -1,4 +1,4 @@
-import { ExecutorApi } from "./ExecutorApi.js"
+import { ExecutorApi } from "./executor/ExecutorApi.js"
 
 /** The endpoints of this room. */
 export const groups = [ExecutorApi] as const

@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import type { Operations } from "../store/Operation.js"
 import type { operationErrors } from "./Errors.js"
-import type { ExecutorApi } from "./ExecutorApi.js"
-import { HarnessSwitches } from "./HarnessSwitches.js"
-import { NativeStateExport } from "./NativeStateExport.js"
-import { SessionExecutors } from "./SessionExecutors.js"
+import type { ExecutorApi } from "./executor/ExecutorApi.js"
+import { HarnessSwitches } from "./executor/HarnessSwitches.js"
+import { NativeStateExport } from "./executor/NativeStateExport.js"
+import { SessionExecutors } from "./executor/SessionExecutors.js"
 
 export const sessions = Effect.gen(function* () {
   const executors = yield* SessionExecutors

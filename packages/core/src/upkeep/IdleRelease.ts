@@ -1,7 +1,7 @@
 import { CoreConfig } from "@reins/base/base/CoreConfig"
 import { fromNow } from "@reins/base/domain/Timestamp"
 import { Effect, Layer } from "effect"
-import { releaseIdleExecutors } from "../execution/IdleExecutors.js"
+import { releaseIdleExecutors } from "../execution/executor/IdleExecutors.js"
 import * as Loop from "../store/Loop.js"
 
 /** The longest time between two sweeps, in milliseconds. */

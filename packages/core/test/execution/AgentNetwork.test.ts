@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { NetworkAccess } from "@reins/base/domain/NetworkAccess"
 import { ReinsError } from "@reins/base/domain/ReinsError"
-import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
+import { SessionExecutors } from "@reins/core/execution/executor/SessionExecutors"
 import { Projects } from "@reins/core/projects/Projects"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
-import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
+import { SessionExecutors } from "@reins/core/execution/executor/SessionExecutors"
 import { Messages } from "@reins/core/sessions/Messages"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"

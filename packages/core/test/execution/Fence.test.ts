@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { lastFence } from "@reins/core/execution/Fence"
+import { lastFence } from "@reins/core/execution/run/Fence"
 
 it("the last closed block of JSON is found, with the words before it", () => {
   for (const [text, before, inside] of [

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
+import { SessionExecutors } from "@reins/core/execution/executor/SessionExecutors"
 import { ProjectSecrets } from "@reins/core/projects/ProjectSecrets"
 import { Projects } from "@reins/core/projects/Projects"
 import { SessionLifecycles } from "@reins/core/sessions/SessionLifecycles"

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe } from "@effect/vitest"
-import { fixedPaths, TurnSetup } from "@reins/core/execution/TurnSetup"
+import { fixedPaths, TurnSetup } from "@reins/core/execution/setup/TurnSetup"
 import { Projects } from "@reins/core/projects/Projects"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { lackProblem, verdictOn } from "@reins/core/execution/Verdict"
-import { mostFailingCalls, Witness } from "@reins/core/execution/Witness"
+import { mostFailingCalls, Witness } from "@reins/core/execution/run/Witness"
+import { lackProblem, verdictOn } from "@reins/core/execution/turn/Verdict"
 import { HarnessFailure } from "@reins/machine/harness/HarnessEvent"
 import type { ModelCall } from "@reins/machine/relay/gateway/ModelCall"
 import { Effect } from "effect"

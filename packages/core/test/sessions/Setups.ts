@@ -1,6 +1,6 @@
 import type { Event } from "@reins/base/domain/Event"
 import type { SessionId } from "@reins/base/domain/Ids"
-import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
+import { SessionExecutors } from "@reins/core/execution/executor/SessionExecutors"
 import type { ProjectSpec } from "@reins/core/projects/Project"
 import { Projects } from "@reins/core/projects/Projects"
 import { Sessions } from "@reins/core/sessions/Sessions"

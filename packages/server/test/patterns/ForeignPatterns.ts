@@ -4,7 +4,7 @@ import { foreignWords } from "@reins/base/base/ForeignWords"
 import { fitsName, fitsPath } from "@reins/base/base/Globs"
 import { blankInMessage, blankKeys, blankTokens, blankUsers } from "@reins/base/base/Masks"
 import { withoutMentions } from "@reins/core/care/ReplyJob"
-import { lastFence } from "@reins/core/execution/Fence"
+import { lastFence } from "@reins/core/execution/run/Fence"
 import {
   contextUnavailable,
   heard,

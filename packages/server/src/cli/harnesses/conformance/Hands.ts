@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import type { Event } from "@reins/base/domain/Event"
-import { liveState } from "@reins/core/execution/AgentDigest"
+import { liveState } from "@reins/core/execution/setup/AgentDigest"
 import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
 import { SessionStore } from "@reins/core/sessions/SessionStore"

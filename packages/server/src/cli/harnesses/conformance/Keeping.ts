@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { liveState } from "@reins/core/execution/AgentDigest"
+import { liveState } from "@reins/core/execution/setup/AgentDigest"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { sessionPaths } from "@reins/machine/bench/SessionPaths"
 import { signal } from "@reins/machine/executor/ProcessTable"

@@ -1,4 +1,5 @@
 import { createServer } from "node:http"
+import { picture } from "@reins/testing/browser/Browser"
 import { onLoopback } from "@reins/testing/connections/Loopback"
 import { Effect, Exit, Scope } from "effect"
 import { script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
@@ -206,6 +207,7 @@ describe("faults that people met", () => {
     await world.caller()
     const page = await world.loggedIn(path)
     await page.getByText(/^\d+ more agents are off on this server$/).click()
+    await picture(page, `agents-off-${path}`)
     for (const name of ["Claude Code", "Gemini CLI", "Qwen Code"])
       await page.getByRole("button", { name: `Enable and install ${name}` }).waitFor()
     // A program that is not open is not taken by mistake.

@@ -7,6 +7,7 @@ import { edit } from "./AutomationEdit.js"
 import { tryFilter } from "./AutomationTry.js"
 import { budgetForms, budgetOf } from "./Budgets.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
+import { openProjectRepository } from "./RepositoryToken.js"
 import { automationStates, overlaps, runStates } from "./Words.js"
 
 const automationId = argument("automation", "The id of an automation")
@@ -88,7 +89,9 @@ const add = remoteCommand({
   run: async (given, connect) => {
     const trigger = triggerOf(given)
     const target = targetOf(given)
-    const { reins, workspaceId } = await connect(given.workspace)
+    const remote = await connect(given.workspace)
+    const { reins, workspaceId } = remote
+    if (given.project !== undefined) await openProjectRepository(remote, given.project, given.json)
     const automation = await reins.automations.create({
       workspace_id: workspaceId,
       name: given.name,

@@ -12,7 +12,7 @@ import { agentOptions, nameOf, providerOn, wantedAgent } from "./Providers.js"
 import type { Remote } from "./Remote.js"
 import { type ChosenRepository, chooseRepository } from "./Repository.js"
 import { checkedRef } from "./RepositoryCheck.js"
-import { lacksKey, openRepository } from "./RepositoryToken.js"
+import { lacksKey, openProjectRepository, openRepository } from "./RepositoryToken.js"
 
 /** The options of a new session. */
 export const sessionOptions = {
@@ -102,6 +102,7 @@ export const beginSessionOf = async (
   const project_id = await projectNamed(reins, workspace_id, project)
   if (project_id === undefined)
     throw new CommandFailed({ message: `There is no project "${project}". \`reins projects list\` shows them.` })
+  await openProjectRepository(remote, project_id, isQuiet)
   return make(remote, isQuiet, {
     workspace_id,
     project_id,

@@ -31,6 +31,26 @@ export const openRepository = async (
   return askForToken(remote, { ref, url }, wanted)
 }
 
+/** `openRepository` for the newest version of a project. */
+export const openProjectRepository = async (remote: Remote, project_id: string, isQuiet: boolean): Promise<void> => {
+  const repository = await repositoryOfProject(remote.reins, project_id)
+  if (repository !== undefined) await openRepository(remote, repository, isQuiet)
+}
+
+/** The repository of the newest version of a project. Undefined also for one with connections of its own, which may open what nobody else sees. */
+export const repositoryOfProject = async (reins: Remote["reins"], project_id: string): Promise<Wanted | undefined> => {
+  const versions = await reins.projects.listVersions({ project_id, limit: 200 }).all()
+  const { connection_ids = [], repository } = versions.at(-1)?.spec ?? {}
+  if (repository == null || connection_ids.length > 0) return undefined
+  return { url: repository.url, ref: repository.base_ref ?? undefined }
+}
+
+/** The sentence for a repository that nobody can be asked a token for; undefined when the server opens it, or a token does not help. */
+export const closedText = async (remote: Remote, wanted: Wanted): Promise<string | undefined> => {
+  const token = hostToken(await look(remote, wanted))
+  return token && closed(wanted.url, token)
+}
+
 /** True for an address of SSH that the server would use, and has no key for. */
 export const lacksKey = async (remote: Remote, url: string): Promise<boolean> =>
   (await look(remote, { url })).state === "auth_required"

@@ -4,6 +4,7 @@ import { remote, token } from "@reins/testing/changes/Fixture"
 import { Effect, Exit, Scope } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { endEditors, initialize, openEditor, sessionIn } from "../doors/Editor.js"
 import { type At, git, keys, reinsAt, terminal, worldForFile } from "./Cli.js"
 
 const world = worldForFile()
@@ -19,6 +20,7 @@ beforeAll(async () => {
   forge.gate.token = token
   host = new URL(forge.url).host
 })
+afterAll(endEditors)
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 /** A clone of the private repository, and no credential of it on this machine. */
@@ -54,6 +56,30 @@ describe("a private repository at the command line", () => {
       assert.include(stderr, `is private, or there is none, and no connection of the workspace opens it.`)
       assert.include(stderr, `Save a token for ${host}: ${mend}`)
     }
+    assert.deepStrictEqual(await sessionsOf(), [])
+    const { client, workspaceId: workspace_id } = world()
+    const { id: project_id } = await client.projects.create({ workspace_id, slug: "closed", name: "Closed" })
+    // The newest version counts, and it is not the first one.
+    await client.projects.publish({ project_id, spec: {} })
+    await client.projects.publish({ project_id, spec: { repository: { url: forge.url } } })
+    const closed = `${forge.url} is private, or there is none, and no connection of the workspace opens it. Save a token for ${host}: ${mend}`
+    for (const args of [
+      ["run", greeting, "--project", "closed", ...model],
+      ["automations", "add", "Look.", "--name", "x", "--at", "2099-01-01T00:00:00Z", "--project", project_id]
+    ]) {
+      const { status, stderr } = await reinsAt(at, args)
+      assert.strictEqual(status, 1, args.join(" "))
+      assert.include(stderr, closed)
+    }
+    assert.deepStrictEqual((await client.automations.list({ workspace_id })).items, [])
+    // An editor shows the words of a refusal, with the project of its folder and without one.
+    const editor = await openEditor(at)
+    await initialize(editor)
+    const refusal = () => sessionIn(editor, at).catch((error: Error) => error.message)
+    assert.include(await refusal(), closed)
+    await client.projects.update({ project_id, archived: true })
+    assert.include(await refusal(), closed)
+    await editor.close()
     assert.deepStrictEqual(await sessionsOf(), [])
     const none = await reinsAt(at, ["connections", "add"])
     assert.strictEqual(none.status, 1)

@@ -5,9 +5,11 @@ import { CommandFailed } from "@reins/cli/CommandFailed"
 import { refuseFarPath } from "@reins/cli/client/BeginSession"
 import { target } from "@reins/cli/client/Profile"
 import { projectNamed } from "@reins/cli/client/ProjectNamed"
+import { projectVersion } from "@reins/cli/client/ProjectVersions"
 import { agentOptions, providerOn, wantedAgent } from "@reins/cli/client/Providers"
 import { type Remote, remoteCommand, workspaceOption } from "@reins/cli/client/Remote"
 import { type ChosenRepository, chooseRepository } from "@reins/cli/client/Repository"
+import { closedText, repositoryOfProject } from "@reins/cli/client/RepositoryToken"
 import { tell } from "@reins/cli/terminal/Output"
 import { type Project, Reins, ReinsValidationError, type Session } from "@reins/client"
 import packageJson from "../../../package.json" with { type: "json" }
@@ -89,15 +91,26 @@ const begin = async (given: Options, caller: Caller, folder: string, permissions
   const wanted = wantedAgent(given)
   const provider = wanted && (await providerOn(reins, wanted)).provider_id
   const shared = { workspace_id, ...permissions, ...(provider !== undefined && { harness: { provider_id: provider } }) }
-  if (given.project !== undefined) {
-    const project_id = await requiredProject(caller, given.project)
+  // An editor has no place for a token, and the first turn in a closed repository fails.
+  const refuseClosed = async (wanted: Parameters<typeof closedText>[1] | undefined) => {
+    const closed = wanted && (await closedText({ ...caller, url: reins.baseUrl }, wanted))
+    if (closed !== undefined) throw invalid(closed)
+  }
+  const createFrom = async (project_id: string) => {
+    await refuseClosed(await repositoryOfProject(reins, project_id))
     return reins.sessions.create({ ...shared, project_id })
   }
+  if (given.project !== undefined) return createFrom(await requiredProject(caller, given.project))
   const { base_ref, isLocal, overHttps, url } = repositoryFor(folder, reins.baseUrl)
   const project_id = isLocal ? undefined : await projectOf(caller, url)
-  if (project_id !== undefined) return reins.sessions.create({ ...shared, project_id })
-  const createAt = (address: string) =>
-    reins.sessions.create({ ...shared, repository: { url: address, ...(base_ref !== undefined && { base_ref }) } })
+  if (project_id !== undefined) return createFrom(project_id)
+  const createAt = async (address: string) => {
+    if (!isLocal) await refuseClosed({ url: address, ref: base_ref })
+    return reins.sessions.create({
+      ...shared,
+      repository: { url: address, ...(base_ref !== undefined && { base_ref }) }
+    })
+  }
   return createAt(url).catch((error: unknown) => {
     // A server that uses no SSH says so before it makes a session.
     if (overHttps === null || !(error instanceof ReinsValidationError)) throw error
@@ -124,8 +137,7 @@ const requiredProject = async ({ reins, workspaceId: workspace_id }: Caller, nam
 /** The newest project whose repository this is; undefined for none. */
 const projectOf = async ({ reins, workspaceId: workspace_id }: Caller, url: string): Promise<string | undefined> => {
   const isOf = async ({ id }: Project) => {
-    const [newest] = (await reins.projects.listVersions({ project_id: id, limit: 1 })).items
-    const repository = newest?.spec.repository?.url
+    const repository = (await projectVersion(reins, id, undefined)).spec.repository?.url
     return repository !== undefined && plainUrl(repository) === plainUrl(url)
   }
   const all = await reins.projects.list({ workspace_id, limit: 200 }).all()

@@ -40,8 +40,8 @@ export const openProjectRepository = async (remote: Remote, project_id: string, 
 /** The repository of the newest version of a project. Undefined also for one with connections of its own, which may open what nobody else sees. */
 export const repositoryOfProject = async (reins: Remote["reins"], project_id: string): Promise<Wanted | undefined> => {
   const versions = await reins.projects.listVersions({ project_id, limit: 200 }).all()
-  const { connection_ids = [], repository } = versions.at(-1)?.spec ?? {}
-  if (repository == null || connection_ids.length > 0) return undefined
+  const { connection_ids, repository } = versions.at(-1)?.spec ?? {}
+  if (repository == null || (connection_ids ?? []).length > 0) return undefined
   return { url: repository.url, ref: repository.base_ref ?? undefined }
 }
 

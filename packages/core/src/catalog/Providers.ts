@@ -61,6 +61,8 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
       manifest: Manifest,
       given: ReadonlyArray<ConnectionId>
     ) => Effect.Effect<ChosenConnection | null, Unopenable>
+    /** The name of a provider for people; its id where no manifest declares it any more. */
+    readonly nameOf: (providerId: string) => string
     /** True when no turn of the provider starts without a model, in a session with that connection. */
     readonly needsModel: (providerId: string, connectionId: ConnectionId | null) => boolean
     /** Fails with `provider_disabled`, `connection_required` or `connection_revoked`, as a turn of the provider would. */
@@ -127,6 +129,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
         available: Effect.map(Effect.zipRight(refresh, manifests.available), (all) => all.map(availableOf)),
         known: find,
         defaultId: manifests.defaultId,
+        nameOf: (id) => manifests.list.find(({ provider_id }) => provider_id === id)?.display_name ?? id,
         requireEnabled,
         requireCapability,
         requireTools,

@@ -84,7 +84,7 @@ export const DeliveryTrailers = Schema.Struct({
   ),
   assisted_by: field(
     optional(Schema.Boolean),
-    "`Assisted-by` with the provider and the model of the session; false when absent."
+    "`Assisted-by` with the agent and the model of the turn, as in `OpenCode:gpt-5`; false when absent."
   )
 }).annotations({ identifier: "DeliveryTrailers", description: "The lines at the end of a commit's message." })
 export type DeliveryTrailers = typeof DeliveryTrailers.Type

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { agentText } from "@reins/core/deliveries/Authors"
 import { commitMessage } from "@reins/core/deliveries/work/DeliveryCommit"
 import { automationPaused, careHandedOver, invitation } from "@reins/core/identity/MailTemplates"
 import { Redacted } from "effect"
@@ -21,6 +22,16 @@ describe("names and titles that leave the installation", () => {
       assert.strictEqual(commitMessage(title, ["A: b"]), `${title}\n\nA: b`)
     for (const title of [null, "", " \u202e\n "])
       assert.strictEqual(commitMessage(title, ["A: b"]), "Changes by a coding session\n\nA: b")
+  })
+
+  it.each([
+    ["OpenCode", "gpt-5", "OpenCode:gpt-5"],
+    ["Claude Code", "claude-opus-4-5", "Claude-Code:claude-opus-4-5"],
+    ["Codex (Zed adapter)", "openai/gpt-5", "Codex:openai/gpt-5"],
+    ["GitHub Copilot CLI", null, "GitHub-Copilot-CLI"],
+    [" A: B\t(C) ", "m 1:2", "A-B:m-1:2"]
+  ])("are one word of the kernel's trailer: %j with %j", (name, model, expected) => {
+    assert.strictEqual(agentText(name, model), expected)
   })
 
   it("are words of one line in a mail", () => {

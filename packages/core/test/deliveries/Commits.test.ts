@@ -178,7 +178,7 @@ for (const { layer: database, name } of flowDatabases) {
         // The service itself is the author, and people have had their share.
         assert.deepStrictEqual(yield* of(first, "service"), { author: null, trailers: [...ids, one.line, two.line] })
         const all = { session: false, co_authors: false, assisted_by: true }
-        assert.deepStrictEqual((yield* of(first, "requester", all)).trailers, ["Assisted-by: alpha scripted-1"])
+        assert.deepStrictEqual((yield* of(first, "requester", all)).trailers, ["Assisted-by: OpenCode:scripted-1"])
         // Without a turn, the last one who spoke is the author.
         assert.deepStrictEqual((yield* of(yield* capturedNow(session.id))).author, two.git)
         yield* deliveredAs(first)

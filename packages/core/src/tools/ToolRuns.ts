@@ -76,7 +76,9 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
         // The call was written down before its tool ran, so that its answer need not wait for the disk a second time.
         const kept = ledger
           .end(id, state, answer)
-          .pipe(Effect.catchAllDefect((defect) => logDefect(`the end of a call of ${call.tool} was not written`, defect)))
+          .pipe(
+            Effect.catchAllDefect((defect) => logDefect(`the end of a call of ${call.tool} was not written`, defect))
+          )
         yield* Effect.uninterruptible(Effect.forkIn(kept, scope))
         return answer
       })

@@ -7,7 +7,7 @@ const floors = [
   ["base"],
   ["secrets"],
   ["store", "outbound", "files"],
-  ["access", "placement", "repository", "budgets"],
+  ["access", "placement", "repository", "subjects", "budgets"],
   ["events", "jobs", "executor", "forge", "capture"],
   ["harness", "identity", "git"],
   ["connections", "oauth", "relay"],
@@ -26,7 +26,19 @@ const floors = [
 const core = "^packages/(?:base|machine|core)/src/"
 
 /** The rooms that touch the machine of sessions. `agents` and `executor` still know of connections and of the placement. */
-const machine = ["bench", "agents", "relay", "harness", "executor", "outbound", "files", "git", "capture", "repository"]
+const machine = [
+  "bench",
+  "agents",
+  "relay",
+  "harness",
+  "subjects",
+  "executor",
+  "outbound",
+  "files",
+  "git",
+  "capture",
+  "repository"
+]
 
 /** The rooms that reach the machine of sessions by the bench alone, and the files of its port. */
 const aboveBench = floors.slice(1 + floors.findIndex((rooms) => rooms.includes("bench"))).flat()

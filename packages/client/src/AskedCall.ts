@@ -1,4 +1,5 @@
 import type { Interaction } from "./generated/Resources.js"
+import { nothingTold, subjectText } from "./SubjectText.js"
 import { escapeUnseen } from "./UnseenCharacters.js"
 
 /** A change of a file, as the input of a call tells it. */
@@ -132,14 +133,16 @@ export const inputOfDescription = (description: string): unknown => {
   }
 }
 
-/** Said of an approval whose agent told nothing but a title. */
-export const nothingTold = "The agent says no more about it than this title."
-
 /**
  * The request of an agent beyond its title, as lines for a reader without a page. It has the command, the lines of an edit, and every other value by its
  * name. It is empty for a question that its title says in full. Characters that hide something are escaped.
  */
-export const askedText = ({ description, kind }: Pick<Interaction, "description" | "kind">): string => {
+export const askedText = ({
+  description,
+  kind,
+  subject = null
+}: Pick<Interaction, "description" | "kind"> & Partial<Pick<Interaction, "subject">>): string => {
+  if (subject !== null) return subjectText(subject)
   if (description === null) return kind === "approval" ? nothingTold : ""
   const input = inputOfDescription(description)
   if (input === undefined) return escapeUnseen(description)

@@ -6,8 +6,7 @@ export {
   type AskedEdit,
   askedCall,
   askedText,
-  inputOfDescription,
-  nothingTold
+  inputOfDescription
 } from "./AskedCall.js"
 export { careSentence, conditionsSentence, unmetPhrases } from "./CareSentence.js"
 export { commentText } from "./CommentText.js"
@@ -46,6 +45,15 @@ export {
 } from "./ReinsClientError.js"
 export { type RepositoryAddress, repositoryAddress } from "./RepositoryAddress.js"
 export type { Run } from "./Run.js"
+export {
+  type ChangedLine,
+  changedLines,
+  editHeading,
+  gapSentence,
+  nothingTold,
+  shownName,
+  subjectText
+} from "./SubjectText.js"
 export { ToolCalls } from "./ToolCalls.js"
 export type { MutationOptions, RequestOptions } from "./Transport.js"
 

@@ -61,9 +61,10 @@ export interface ErrorDetails {
     | { readonly workspace: string }
   readonly context_unavailable: { readonly session_id: string; readonly provider_id: string }
   readonly harness_switch_required: { readonly provider_id: string; readonly requested: string }
-  /** The state of an unsealed changeset, or the content that a workspace has and the one that was expected of it. */
+  /** The state of an unsealed changeset, the content that a workspace has and the one that was expected of it, or both digests of an approval. */
   readonly stale_subject:
     | { readonly state: string }
+    | { readonly digest: string | null; readonly seen: string }
     | { readonly generation: string; readonly expected_generation: string }
   readonly remote_head_changed: { readonly head_sha: Text; readonly observed_at: Text }
   readonly delivery_unresolved: { readonly state: string; readonly reason: Text }

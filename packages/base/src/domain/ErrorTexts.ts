@@ -131,8 +131,8 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     next: "Switch with `POST /api/sessions/{session_id}/harness-switches`, which makes a new linked session with your summary."
   },
   stale_subject: {
-    when: "The changeset is not sealed: it is being captured, or its capture failed.",
-    next: "Wait for the event `changeset.ready`, or capture again."
+    when: "The changeset is not sealed: it is being captured, or its capture failed. Or an answer has `seen` another subject than its approval has by now.",
+    next: "Wait for the event `changeset.ready`, or capture again. Read a changed approval again, and answer with its new digest."
   },
   remote_head_changed: {
     when: "The branch of the merge request is at another commit than `expected_head_sha`. `details.head_sha` is the one that was seen.",

@@ -141,11 +141,14 @@ const makeAsk = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* ({ principal, turn }: ToolTurn, server: string, tool: string, input: unknown) {
     const actor = actorOf(principal)
+    // Few tools ask, so that a start loads nothing for it.
+    const { sealSubject } = yield* Effect.promise(() => import("@reins/base/base/SealSubject"))
     const opened = yield* journal.commit(
       interactions.open(turn.id, actor, {
         kind: "approval",
         title: `${server}: ${tool}`,
         description: shortened(JSON.stringify(input, null, 2), shownInput),
+        subject: sealSubject({ kind: "tool", tool: `${server}: ${tool}`, input: JSON.stringify(input ?? {}) }),
         tool_id: null,
         options: [
           { id: "allow", name: "Allow once", kind: "allow_once" },

@@ -54,6 +54,6 @@ export const operationErrors = {
   ],
   "turns.acknowledge": ["forbidden", "invalid_transition", "not_found"],
   "interactions.list": ["invalid_cursor", "not_found"],
-  "interactions.answer": ["already_claimed", "forbidden", "invalid_transition", "not_found"],
+  "interactions.answer": ["already_claimed", "forbidden", "invalid_transition", "not_found", "stale_subject"],
   "interactions.claim": ["already_claimed", "forbidden", "invalid_transition", "not_found"]
 } as const satisfies OperationErrors

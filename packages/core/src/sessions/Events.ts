@@ -116,6 +116,10 @@ export const sessionEvents = eventKinds({
     payload: ActionPayload,
     text: "The agent waits for an answer to an approval or a question, or until a budget that is used up is raised."
   },
+  "turn.action_changed": {
+    payload: ActionPayload,
+    text: "The agent has changed what it asks leave for, while nobody has answered yet. `interaction.subject` is the new one."
+  },
   "turn.action_resolved": {
     payload: ActionPayload,
     text: "An approval or a question was answered, has expired or was taken back, or the budget was raised."

@@ -1,3 +1,4 @@
+import { ApprovalSubject } from "@reins/base/domain/ApprovalSubject"
 import { field } from "@reins/base/domain/Field"
 import { FormContent, FormField, InteractionKind, InteractionOption } from "@reins/base/domain/Form"
 import { ClaimId, InteractionId, SessionId, TurnId } from "@reins/base/domain/Ids"
@@ -40,6 +41,10 @@ export const Interaction = Schema.Struct({
   kind: field(InteractionKind, "What is asked for."),
   title: field(Schema.String, "What is asked, in a line."),
   description: field(Schema.NullOr(Schema.String), "What is asked, in full; null when the title says it all."),
+  subject: field(
+    Schema.NullOr(ApprovalSubject),
+    "What would happen if an `approval` were given. Null for other kinds, for approvals of earlier releases, and where an agent's driver does not tell it."
+  ),
   tool_id: field(
     Schema.NullOr(Schema.String),
     "The id of the tool call that it is about, as in the events `tool.*`; null for none."

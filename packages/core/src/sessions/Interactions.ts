@@ -11,7 +11,6 @@ import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { type CallClaim, type Interaction, interactionStates } from "./Interaction.js"
 import type { ClaimInput, InteractionAnswer } from "./InteractionsApi.js"
-import { callAnswer, optionAnswer } from "./questions/GivenAnswers.js"
 import { type InteractionFilter, InteractionStore } from "./questions/InteractionStore.js"
 import type { GivenAnswer } from "./questions/ResolveInteraction.js"
 import { isOver, ToolCallStore } from "./questions/ToolCallStore.js"
@@ -33,13 +32,17 @@ export class Interactions extends Context.Tag("@reins/core/sessions/Interactions
     /**
      * Takes one of the options, by its id, for the agent that waits, with the values of its form and a note. Of a tool call it takes the result.
      * The same answer again changes nothing. Another answer, or an answer that comes too late, fails with `invalid_transition`, and one that the
-     * interaction does not take with `RequestInvalid`. A tool call that somebody else has claimed fails with `already_claimed`.
+     * interaction does not take with `RequestInvalid`. A tool call that somebody else has claimed fails with `already_claimed`, and an answer that
+     * has seen another subject with `stale_subject`.
      */
     readonly answer: (
       principal: Principal,
       interactionId: string,
       input: InteractionAnswer
-    ) => Command<Interaction, Denied | ReinsError<"invalid_transition" | "already_claimed"> | RequestInvalid>
+    ) => Command<
+      Interaction,
+      Denied | ReinsError<"invalid_transition" | "already_claimed" | "stale_subject"> | RequestInvalid
+    >
     /**
      * Claims a tool call for a holder, so that nobody else answers it for a time, or renews the claim of that holder. Fails with
      * `already_claimed` while another holder has it, and with `invalid_transition` for what is no open tool call.
@@ -78,22 +81,28 @@ export class Interactions extends Context.Tag("@reins/core/sessions/Interactions
           return yield* interactions.list(session.id, filter)
         }),
         answer: (principal, interactionId, input) =>
-          journal.command(
+          journal.prepared(
             "Interactions.answer",
             { by: principal, about: { type: "interaction", id: interactionId } },
-            Effect.gen(function* () {
-              const interaction = yield* held(principal, interactionId)
-              const isCall = interaction.kind === "tool_call"
-              const given = yield* isCall ? callAnswer(input, toolAnswerImages) : optionAnswer(interaction, input)
-              const { state } = interaction
-              if (state === "answered" && isSame(interaction, given)) return interaction
-              if (!interactionStates.allows(state, "answered")) return yield* resolvedAlready(interaction)
-              if (isCall) {
-                if (yield* isOver(interaction)) return yield* tooLate(interaction)
-                yield* calls.requireClaim(interaction, input.claim_id)
-              }
-              return yield* interactions.resolve(interaction, "answered", given, actorOf(principal))
-            })
+            // A start needs no rules of answers.
+            Effect.map(
+              Effect.promise(() => import("./questions/GivenAnswers.js")),
+              ({ callAnswer, optionAnswer, requireSeen }) =>
+                Effect.gen(function* () {
+                  const interaction = yield* held(principal, interactionId)
+                  const isCall = interaction.kind === "tool_call"
+                  const given = yield* isCall ? callAnswer(input, toolAnswerImages) : optionAnswer(interaction, input)
+                  const { state } = interaction
+                  if (state === "answered" && isSame(interaction, given)) return interaction
+                  if (!interactionStates.allows(state, "answered")) return yield* resolvedAlready(interaction)
+                  yield* requireSeen(interaction, input.seen)
+                  if (isCall) {
+                    if (yield* isOver(interaction)) return yield* tooLate(interaction)
+                    yield* calls.requireClaim(interaction, input.claim_id)
+                  }
+                  return yield* interactions.resolve(interaction, "answered", given, actorOf(principal))
+                })
+            )
           ),
         claim: (principal, interactionId, { holder, seconds }) =>
           journal.command(

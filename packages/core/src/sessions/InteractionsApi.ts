@@ -11,6 +11,10 @@ import { CallBlocks } from "./questions/CallAnswer.js"
 
 export const InteractionAnswer = Schema.Struct({
   answer: field(optional(Schema.String), "The id of one of the options. Every kind but `tool_call` needs it."),
+  seen: field(
+    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100))),
+    "The `digest` of the subject that was looked at. Another one than that of the interaction is `stale_subject`, because agents change a call while a person reads. Absent, the answer is about the call as it is by now."
+  ),
   note: field(
     optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(10_000))),
     "What the agent is to know beside the answer, at most 10,000 characters. It is said to the agent in the same turn."

@@ -20,7 +20,7 @@ import { placement, requestCredit } from "./schema/placement.js"
 import { projects } from "./schema/projects.js"
 import { push } from "./schema/push.js"
 import { checkIdentities, officialReviews, requestActs, requests } from "./schema/requests.js"
-import { search, sessions, turnAskers } from "./schema/sessions.js"
+import { interactionSubjects, search, sessions, turnAskers } from "./schema/sessions.js"
 import { shares } from "./schema/shares.js"
 import { blobs, store } from "./schema/store.js"
 import { tools } from "./schema/tools.js"
@@ -68,5 +68,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0031_official_reviews": expand(statements(officialReviews)),
   "0032_hook_told": expand(statements(hookTold)),
   "0033_git_connections": expand(statements([...catalog, ...gitConnections])),
-  "0034_enabled_providers": expand(statements(enabledProviders))
+  "0034_enabled_providers": expand(statements(enabledProviders)),
+  "0035_interaction_subjects": expand(statements(interactionSubjects))
 }

@@ -14,6 +14,8 @@ import { decided, permissionQuestion } from "@reins/machine/harness/acp/Permissi
 import * as Transcript from "@reins/machine/harness/acp/Transcript"
 import { HarnessEvent } from "@reins/machine/harness/HarnessEvent"
 import { scrubber } from "@reins/machine/harness/Secrets"
+import { approvalSubject } from "@reins/machine/subjects/ApprovalSubjects"
+import type { AskedFiles } from "@reins/machine/subjects/AskedFiles"
 import { scriptedManifest } from "@reins/testing/harness/Turns"
 import type { Answer, Change } from "@reins/testing/world/Answer"
 import { tryBorder } from "@reins/testing/world/Border"
@@ -43,6 +45,8 @@ const figures: ReadonlyArray<Change> = ["-1", "1.5", "1e400", "9007199254740991"
   kind: "element",
   apply: (answer) => ({ ...answer, text: answer.text.replaceAll(/(?<=":)\d+/g, figure) })
 }))
+
+const unreadFiles: AskedFiles = { roots: ["/w"], read: () => Effect.succeed({ is: "unread" }) }
 
 /** Texts that stand in one line before people. */
 const names = new Set(["title", "name", "kind", "agent_name", "severity", "priority", "status", "hint", "media_type"])
@@ -147,11 +151,9 @@ describe("the world of agents", () => {
             if (Option.isNone(read)) return change.kind === "lost" ? [] : ["one costs all"]
             if (change.kind === "lost") return ["nothing was told, and something was read"]
             const about = made().tool(read.value.toolCall)
-            const question = permissionQuestion(
-              "ask-1",
-              read.value,
-              about.find((event) => event._tag === "tool")
-            )
+            const call = about.find((event) => event._tag === "tool")
+            const subject = Effect.runSync(approvalSubject(call, read.value.toolCall, unreadFiles))
+            const question = permissionQuestion("ask-1", read.value, call, subject)
             const problems = [...ofEvents([...about, question])]
             const ids = question.options.map(({ id }) => id)
             if (new Set(ids).size !== ids.length) problems.push("an option stands twice")

@@ -1,4 +1,5 @@
 import { assert, layer } from "@effect/vitest"
+import { sealSubject } from "@reins/base/base/SealSubject"
 import { Harness } from "@reins/machine/harness/Harness"
 import type { HarnessEvent } from "@reins/machine/harness/HarnessEvent"
 import type { QuestionAnswer, TurnInput, Word } from "@reins/machine/harness/TurnInput"
@@ -47,6 +48,7 @@ layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
           kind: "approval",
           title: "Run",
           description: '{"command":"make"}',
+          subject: sealSubject({ kind: "command", command: "make" }),
           tool_id: "t1",
           options: [
             { id: "yes", name: "Allow", kind: "allow_once" },

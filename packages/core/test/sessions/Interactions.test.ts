@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { sealSubject } from "@reins/base/base/SealSubject"
 import type { Event } from "@reins/base/domain/Event"
 import type { FormContent } from "@reins/base/domain/Form"
 import { InteractionId, newId, type TurnId } from "@reins/base/domain/Ids"
@@ -76,7 +77,11 @@ const actionOf = ({ payload, turn_id, type }: Event): ReadonlyArray<ReadonlyArra
     : []
 }
 
-const action = (type: "required" | "resolved", state: string, turnId: TurnId) => [`turn.action_${type}`, state, turnId]
+const action = (type: "required" | "changed" | "resolved", state: string, turnId: TurnId) => [
+  `turn.action_${type}`,
+  state,
+  turnId
+]
 
 for (const { layer, name } of flowDatabases) {
   describe(`interactions on ${name}`, () => {
@@ -199,6 +204,47 @@ for (const { layer, name } of flowDatabases) {
           const unknown = interactions.answer(principal, yield* newId(InteractionId), { answer: "yes" })
           assert.strictEqual(yield* failureOf(unknown), "not_found")
         }).pipe(Effect.provide(asleep))
+    )
+
+    it.scopedLive(
+      "an answer is about the subject that was seen, and a call that changes is told and asks to be seen anew",
+      () =>
+        Effect.gen(function* () {
+          const { ask, interactions, journal, principal, session, store, told, turnId } = yield* running
+          const [first, second] = ["npm test", "rm -rf /"].map((command) => sealSubject({ kind: "command", command }))
+          if (first === undefined || second === undefined) return assert.fail("no subjects")
+          const { id, subject } = yield* ask({ ...question, subject: first })
+          assert.deepStrictEqual(subject, first)
+          const answer = (seen?: string) => interactions.answer(principal, id, { answer: "yes", ...(seen && { seen }) })
+          const revised = { title: "Remove all", description: null, subject: second }
+          yield* journal.commit(store.revise(id, revised, runner))
+          const refusal = yield* Effect.flip(answer(first.digest))
+          assert.deepInclude(refusal, { code: "stale_subject", details: { digest: second.digest, seen: first.digest } })
+          const { items } = yield* interactions.list(principal, session.id, {})
+          assert.deepInclude(items[0], { ...revised, state: "pending" })
+          const answered = yield* answer(second.digest)
+          assert.deepInclude(answered, { state: "answered", subject: second })
+          // The same answer again changes nothing, whatever it had seen, and a change that comes late changes nothing either.
+          assert.deepStrictEqual(yield* answer(first.digest), answered)
+          yield* journal.commit(store.revise(id, { ...revised, subject: first }, runner))
+          assert.deepStrictEqual(yield* answer(), answered)
+          assert.deepStrictEqual(yield* told, [
+            action("required", "pending", turnId),
+            action("changed", "pending", turnId),
+            action("resolved", "answered", turnId)
+          ])
+        }).pipe(Effect.provide(asleep))
+    )
+
+    it.scopedLive("an approval without a subject is answered as ever, and nobody has seen one of it", () =>
+      Effect.gen(function* () {
+        const { ask, interactions, principal } = yield* running
+        const { id, subject } = yield* ask()
+        assert.isNull(subject)
+        const seen = interactions.answer(principal, id, { answer: "yes", seen: "sha256:0" })
+        assert.strictEqual(yield* failureOf(seen), "stale_subject")
+        assert.strictEqual((yield* interactions.answer(principal, id, { answer: "yes" })).answer, "yes")
+      }).pipe(Effect.provide(asleep))
     )
 
     it.scopedLive("what nobody answers in time expires with its default, once", () =>

@@ -11,7 +11,7 @@ import type { Manifest } from "../harness/Manifest.js"
 import { Manifests } from "../harness/Manifests.js"
 import type { Word } from "../harness/TurnInput.js"
 import { knowingHeld } from "../relay/gateway/ModelCall.js"
-import type { GitError } from "../repository/run/GitError.js"
+import { subjectFiles } from "../subjects/SubjectFiles.js"
 import type { AgentOrder, SaidWord, StoppedAgent, TurnOrder } from "./AgentOrder.js"
 import { type AgentEar, AgentMissing, type Agents, type TurnEar } from "./Agents.js"
 import { readRecord } from "./NativeRecord.js"
@@ -115,6 +115,7 @@ const makeStart = Effect.gen(function* () {
   const manifestOf = yield* manifests
   const stores = yield* objectStores
   const watch = yield* makeWatch
+  const filesOf = yield* subjectFiles
 
   return Effect.fnUntraced(function* (
     order: AgentOrder,
@@ -139,6 +140,11 @@ const makeStart = Effect.gen(function* () {
       ...(order.isFixed && { seenAt: agentPlaces(session) }),
       ...(ear.made && { workspaceMade: ear.made }),
       opening: watch(manifest, paths),
+      files: yield* filesOf({
+        workTree: paths.workTree,
+        above: dataDir,
+        sandboxed: agentPlaces(session).workspaceDir
+      }),
       additionalDirectories: sharedDirectories,
       ...(objectsDir !== null && { objectsDir }),
       connection: order.connection,
@@ -192,8 +198,8 @@ const makeTurn = Effect.map(TurnPrompt.make, (promptOf) =>
 /** Tells git what an agent's program writes for itself while it opens its session. A look that fails leaves it in the changeset. */
 const makeWatch = Effect.map(Git, (git) => ({ own_files: own }: Manifest, { gitDir, workTree }: SessionPaths) => {
   if (own === undefined) return Effect.succeed(Effect.void)
-  const failed = (error: GitError) =>
-    Effect.logWarning("the agent's own files could not be told from its work", error.message)
+  const failed = ({ message }: { readonly message: string }) =>
+    Effect.logWarning("the agent's own files could not be told from its work", message)
   return git.watchOwnFiles({ gitDir, workTree, settings: own.settings, packages: own.packages ?? [] }).pipe(
     Effect.map((ends) => Effect.catchAll(ends, failed)),
     Effect.catchAll((error) => Effect.as(failed(error), Effect.void))

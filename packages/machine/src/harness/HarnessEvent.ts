@@ -1,13 +1,15 @@
+import { ApprovalSubject } from "@reins/base/domain/ApprovalSubject"
 import { FormField, InteractionKind, InteractionOption } from "@reins/base/domain/Form"
 import { Schema } from "effect"
 import { AgentCommands, AgentNotice, AgentOptions, AgentPlan, AgentTitle, Compaction, Media } from "./AgentReport.js"
 import { FailureReason } from "./Manifest.js"
 
-/** A change of one file, as a tool reports it. `old_text` is null for a new file. */
+/** A change of one file, as a tool reports it. `old_text` is null for a new file. `is_deleted` says that no file is left. */
 export const HarnessDiff = Schema.Struct({
   path: Schema.String,
   old_text: Schema.NullOr(Schema.String),
-  new_text: Schema.String
+  new_text: Schema.String,
+  is_deleted: Schema.optionalWith(Schema.Boolean, { exact: true })
 }).annotations({ identifier: "HarnessDiff" })
 export type HarnessDiff = typeof HarnessDiff.Type
 
@@ -87,6 +89,8 @@ export const Asked = Schema.Struct({
   kind: InteractionKind,
   title: Schema.String,
   description: Schema.NullOr(Schema.String),
+  /** The thing that it asks leave for; null or absent for a question that asks for none, and where the driver does not tell it. */
+  subject: Schema.optionalWith(Schema.NullOr(ApprovalSubject), { exact: true }),
   tool_id: Schema.NullOr(Schema.String),
   options: Schema.Array(InteractionOption),
   /** The values that a `form` asks for; null for other kinds. */
@@ -96,6 +100,16 @@ export const Asked = Schema.Struct({
   default: Schema.NullOr(Schema.String)
 }).annotations({ identifier: "HarnessAsked" })
 export type Asked = typeof Asked.Type
+
+/** The agent has changed the call that it asks about while the question is open. */
+export const Revised = Schema.Struct({
+  _tag: Schema.Literal("revised"),
+  request_id: Schema.String,
+  title: Schema.String,
+  description: Schema.NullOr(Schema.String),
+  subject: ApprovalSubject
+}).annotations({ identifier: "HarnessRevised" })
+export type Revised = typeof Revised.Type
 
 /** The agent does not wait for the answer to the question any more. */
 export const Withdrawn = Schema.Struct({
@@ -157,6 +171,7 @@ export const HarnessEvent = Schema.Union(
   Tool,
   ...Reported.members,
   Asked,
+  Revised,
   Withdrawn,
   HarnessUsage,
   Diagnostic,

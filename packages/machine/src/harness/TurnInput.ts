@@ -4,6 +4,7 @@ import type { Guidance } from "@reins/base/domain/Guidance"
 import type { Duration, Effect, Option, Redacted } from "effect"
 import type { AgentPlaces, Executor } from "../executor/Executor.js"
 import type { Passage } from "../outbound/WayOut.js"
+import type { AskedFiles } from "../subjects/AskedFiles.js"
 import type { OptionChoices } from "./AgentReport.js"
 import type { InstalledHarness } from "./Install.js"
 import type { Manifest } from "./Manifest.js"
@@ -57,6 +58,8 @@ export interface QuestionAnswer {
   readonly note: string | null
   /** The values of a form; null for none. */
   readonly content: FormContent | null
+  /** The digest of the subject that was allowed; null or absent where the question has none. */
+  readonly seen?: string | null
 }
 
 /** Something that is said to an agent in the middle of its turn. */
@@ -103,6 +106,8 @@ export interface AgentInput {
   readonly opening?: Effect.Effect<Effect.Effect<void>>
   /** The instructions and skills of the project, with a digest of them; absent where it has none. */
   readonly guidance?: { readonly digest: string; readonly read: Effect.Effect<Guidance> }
+  /** The files of the workspace, for the subjects of approvals. Absent, no place of a change is known. */
+  readonly files?: AskedFiles
   /** The absolute paths of directories that the agent may read besides; none where it is absent. */
   readonly additionalDirectories?: ReadonlyArray<string>
   /** The absolute path of the directory with the objects that the agent's repository shares; absent where it has all itself. */

@@ -28,6 +28,7 @@ import {
   workspaceName
 } from "./Fresh.js"
 import {
+  askedSubject,
   conditionedMergeRequest,
   done,
   fileOfWorkspaces,
@@ -262,7 +263,10 @@ const examples = {
   "POST /api/turns/{turn_id}/retries": (tenant: Tenant) => freshTurn(tenant, "failed"),
   "POST /api/turns/{turn_id}/acknowledgements": (tenant: Tenant) => freshTurn(tenant, "interrupted"),
   "POST /api/interactions/{interaction_id}/answers": (tenant: Tenant) =>
-    Effect.map(newInteraction(tenant), (id) => ({ ids: { interaction_id: id }, body: { answer: "yes" } })),
+    Effect.map(newInteraction(tenant), (id) => ({
+      ids: { interaction_id: id },
+      body: { answer: "yes", seen: askedSubject.digest }
+    })),
   "POST /api/interactions/{interaction_id}/claims": (tenant: Tenant) =>
     Effect.map(newToolCall(tenant), (id) => ({
       ids: { interaction_id: id },

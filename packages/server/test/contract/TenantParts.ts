@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { sealSubject } from "@reins/base/base/SealSubject"
 import {
   ChangesetId,
   DeliveryId,
@@ -195,6 +196,9 @@ const runningTurn = (tenant: Pick<Tenant, "ids" | "person">) =>
     return turnId
   })
 
+/** The thing that the agent of `newInteraction` asks leave for. */
+export const askedSubject = sealSubject({ kind: "command", command: "npm test" })
+
 /** Has the agent of a session of its own ask something, as far as the database knows. */
 export const newInteraction = (tenant: Pick<Tenant, "ids" | "person">) =>
   Effect.gen(function* () {
@@ -206,6 +210,7 @@ export const newInteraction = (tenant: Pick<Tenant, "ids" | "person">) =>
         kind: "approval",
         title: "Run the tests",
         description: null,
+        subject: askedSubject,
         tool_id: null,
         options: [
           { id: "yes", name: "Allow", kind: "allow_once" },

@@ -69,12 +69,18 @@ const plan = async ({ entries }, _, sessionId) => {
   return "planned"
 }
 
-/** Asks for leave for any call, with messages about it before, and behind the request. */
-const permit = async ({ after = [], before = [], toolCall }, _, sessionId) => {
+/** Waits for a file that a test puts into the working tree. */
+const fileAt = async (path) => {
+  while (!existsSync(path)) await new Promise((looked) => setTimeout(looked, 20))
+}
+
+/** Asks for leave for any call, with messages about it before, behind the request, and once a file is there. */
+const permit = async ({ after = [], before = [], later, toolCall }, cwd, sessionId) => {
   const tell = (update) => send({ method: "session/update", params: { sessionId, update } })
   for (const update of before) await tell(update)
   const asking = ask("session/request_permission", { sessionId, toolCall, options: permissions })
   for (const update of after) await tell(update)
+  if (later) void fileAt(resolve(cwd, later.file)).then(() => tell(later.update))
   return JSON.stringify(await asking)
 }
 

@@ -154,6 +154,7 @@ export class TurnOutput {
       case "native_session":
       case "ready":
       case "asked":
+      case "revised":
       case "withdrawn":
         return []
     }

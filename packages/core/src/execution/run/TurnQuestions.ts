@@ -1,12 +1,15 @@
 import type { Actor } from "@reins/base/domain/Event"
 import type { InteractionId } from "@reins/base/domain/Ids"
-import type { Asked, Withdrawn } from "@reins/machine/harness/HarnessEvent"
+import type { HarnessEvent } from "@reins/machine/harness/HarnessEvent"
 import type { QuestionAnswer } from "@reins/machine/harness/TurnInput"
 import { Deferred, Effect, FiberId } from "effect"
 import type { RunningAttempt } from "../../jobs/JobKind.js"
 import type { Interaction } from "../../sessions/Interaction.js"
 import type { InteractionStore } from "../../sessions/questions/InteractionStore.js"
 import type { Turn } from "../../sessions/Turn.js"
+
+/** The events of an agent about its questions. */
+export type QuestionEvent = Extract<HarnessEvent, { readonly _tag: "asked" | "revised" | "withdrawn" }>
 
 /** The questions of the agent of one turn, and their answers. Each run of an agent has its own value. */
 export class TurnQuestions {
@@ -22,10 +25,10 @@ export class TurnQuestions {
   ) {}
 
   /**
-   * Asks people, and takes back what the agent has withdrawn, in the order of its output. `opened` gets the result once the commit is
+   * Asks people, tells them of changes, and takes back what the agent has withdrawn, in the order of its output. `opened` gets the result once the commit is
    * through.
    */
-  readonly open = (actor: Actor, output: ReadonlyArray<Asked | Withdrawn>) =>
+  readonly open = (actor: Actor, output: ReadonlyArray<QuestionEvent>) =>
     Effect.gen(this, function* () {
       const given = new Map<string, Interaction | undefined>()
       for (const event of output) {
@@ -33,7 +36,10 @@ export class TurnQuestions {
         if (event._tag === "asked") given.set(id, yield* this.interactions.open(this.turn.id, actor, event))
         else {
           const asked = given.get(id)?.id ?? this.ids.get(id)
-          if (asked !== undefined) yield* this.interactions.takeBack(asked, actor)
+          if (asked === undefined) continue
+          yield* event._tag === "revised"
+            ? this.interactions.revise(asked, event, actor)
+            : this.interactions.takeBack(asked, actor)
         }
       }
       return given
@@ -59,10 +65,10 @@ export class TurnQuestions {
           : this.interactions.settled(interaction.id, (command) => this.attempt.commit(command))
       ),
       Effect.catchTag("AttemptLost", () => Effect.never),
-      Effect.flatMap(({ answer, content, note, state }) => {
+      Effect.flatMap(({ answer, content, note, state, subject }) => {
         if (state === "cancelled") return Effect.never
         this.hasExpired = state === "expired"
-        return Effect.succeed(answer === null ? null : { option: answer, note, content })
+        return Effect.succeed(answer === null ? null : { option: answer, note, content, seen: subject?.digest ?? null })
       })
     )
 

@@ -10,7 +10,7 @@ import { AgentStateStore } from "../../worktrees/AgentStateStore.js"
 import { harnessActor, type TurnWork } from "../setup/TurnWork.js"
 import type { BudgetGate } from "./BudgetGate.js"
 import type { TurnOutput } from "./TurnOutput.js"
-import type { TurnQuestions } from "./TurnQuestions.js"
+import type { QuestionEvent, TurnQuestions } from "./TurnQuestions.js"
 import type { Witness } from "./Witness.js"
 
 /** Output is written down in batches of this many events, or after this time. */
@@ -47,7 +47,7 @@ export const makeWrite = Effect.gen(function* () {
     const { output, prices, questions, witness } = speech
     const actor = harnessActor(session)
     const seen = witness.take()
-    const asked = Chunk.toReadonlyArray(batch).filter((event) => event._tag === "asked" || event._tag === "withdrawn")
+    const asked = Chunk.toReadonlyArray(batch).filter(isAboutQuestion)
     const time = yield* Clock.currentTimeMillis
     const rest = () => (isLast || asked.length > 0 ? output.rest(time) : [])
     const events = [...output.events(batch, time), ...rest(), ...output.witnessed(seen, prices)]
@@ -97,6 +97,9 @@ export const makeWrite = Effect.gen(function* () {
     return failure
   }, Effect.scoped)
 })
+
+const isAboutQuestion = (event: HarnessEvent): event is QuestionEvent =>
+  event._tag === "asked" || event._tag === "revised" || event._tag === "withdrawn"
 
 /** Rings when something that waits is due, so that it is told although the agent says nothing more. */
 const alarmFor = Effect.fnUntraced(function* (output: TurnOutput) {

@@ -1,5 +1,6 @@
 import type { FormContent } from "@reins/base/domain/Form"
 import { faultOf } from "@reins/base/domain/FormAnswers"
+import { ReinsError } from "@reins/base/domain/ReinsError"
 import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Effect, ParseResult, Schema, SchemaAST } from "effect"
 import type { Interaction } from "../Interaction.js"
@@ -23,6 +24,23 @@ export const optionAnswer = (
       return yield* refused("note", note, "the agent hears no note when a budget ends its turn")
     return { ...nothing, answer, content, note }
   })
+
+/** Fails for an answer to another subject than the interaction has. An answer that names none is about the one that it has. */
+export const requireSeen = (
+  { subject }: Interaction,
+  seen: string | undefined
+): Effect.Effect<void, ReinsError<"stale_subject">> => {
+  const digest = subject?.digest ?? null
+  if (seen === undefined || seen === digest) return Effect.void
+  return new ReinsError({
+    code: "stale_subject",
+    message:
+      digest === null
+        ? "The interaction has no subject. Read it again, and answer it without `seen`."
+        : "The agent has changed what it asks for since you looked at it. Read it again with GET /api/sessions/{session_id}/interactions, and answer with the digest of its subject as `seen`.",
+    details: { digest, seen }
+  })
+}
 
 /** The answer to a tool call: a result as JSON, or blocks with at most so many images. */
 export const callAnswer = (input: InteractionAnswer, mostImages: number): Effect.Effect<GivenAnswer, RequestInvalid> =>

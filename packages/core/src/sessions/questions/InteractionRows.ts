@@ -30,9 +30,10 @@ export const interactionRows = Effect.map(Database, (db) => {
 export interface InteractionRow
   extends Omit<
     Interaction,
-    "options" | "default" | "form" | "content" | "tool" | "claim" | "result" | "blocks" | "is_error"
+    "options" | "subject" | "default" | "form" | "content" | "tool" | "claim" | "result" | "blocks" | "is_error"
   > {
   readonly options: string
+  readonly subject: string | null
   readonly form: string | null
   readonly content: string | null
   readonly default_option: string | null
@@ -52,10 +53,12 @@ export const toInteraction = ({
   is_error,
   options,
   result,
+  subject,
   tool,
   ...row
 }: InteractionRow): Interaction => ({
   ...row,
+  subject: subject === null ? null : JSON.parse(subject),
   tool: tool === null ? null : JSON.parse(tool),
   claim: claim === null ? null : claimOf(JSON.parse(claim)),
   result: result === null ? null : JSON.parse(result),

@@ -17,7 +17,7 @@ import { SessionStore } from "../SessionStore.js"
 import { turnStates, unprovenTurnState } from "../Turn.js"
 import { type InteractionRow, interactionRows, toInteraction } from "./InteractionRows.js"
 import { makeOpen, type Question } from "./OpenInteraction.js"
-import { type GivenAnswer, makeResolve, nothing, type Resolution } from "./ResolveInteraction.js"
+import { type GivenAnswer, makeResolve, nothing, type Resolution, type RevisedQuestion } from "./ResolveInteraction.js"
 
 /** The newest interactions of a session, all of them or those in one state. */
 export type InteractionFilter = PageRequest & { readonly state?: InteractionState }
@@ -55,6 +55,12 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/question
       given: GivenAnswer,
       actor: Actor
     ) => Effect.Effect<Interaction, never, Commit>
+    /** Tells people what an open interaction asks for by now. One that has ended stays as it is. Locks the session first. */
+    readonly revise: (
+      interactionId: InteractionId,
+      to: RevisedQuestion,
+      actor: Actor
+    ) => Effect.Effect<void, never, Commit>
     /** Cancels an interaction that its agent does not wait for any more. One that has ended stays as it is. Locks the session first. */
     readonly takeBack: (interactionId: InteractionId, actor: Actor) => Effect.Effect<void, never, Commit>
     /** Cancels the pending interactions of a turn whose agent does not wait for them any more, so that the turn runs. */
@@ -74,7 +80,7 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/question
       const sessions = yield* SessionStore
       const sql = db.sql
       const rows = yield* interactionRows
-      const { resolve, tell } = yield* makeResolve
+      const { resolve, revise, tell } = yield* makeResolve
       const open = yield* makeOpen(tell)
       const settled = yield* makeWait(resolve)
 
@@ -82,11 +88,15 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/question
         for (const interaction of yield* rows.pendingOf(turnId, which))
           yield* resolve(interaction, "cancelled", nothing, actor)
       })
-      const takeBack = Effect.fnUntraced(function* (id: InteractionId, actor: Actor) {
+      /** Does something with an interaction that is open still. */
+      const whileOpen = Effect.fnUntraced(function* <A>(
+        id: InteractionId,
+        act: (interaction: Interaction) => Effect.Effect<A, never, Commit>
+      ) {
         const unheld = yield* rows.existing(id)
         yield* sessions.lock(unheld.session_id)
         const interaction = yield* rows.existing(id)
-        if (interaction.state === "pending") yield* resolve(interaction, "cancelled", nothing, actor)
+        if (interaction.state === "pending") yield* act(interaction)
       })
 
       yield* listeners.register({
@@ -117,7 +127,8 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/question
         find: rows.find,
         open,
         resolve,
-        takeBack,
+        revise: (id, to, actor) => whileOpen(id, (interaction) => revise(interaction, to, actor)),
+        takeBack: (id, actor) => whileOpen(id, (interaction) => resolve(interaction, "cancelled", nothing, actor)),
         withdraw,
         settled
       })

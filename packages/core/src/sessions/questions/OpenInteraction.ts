@@ -41,6 +41,7 @@ export const makeOpen = Effect.fnUntraced(function* (
       kind: asked.kind,
       title: asked.title,
       description: asked.description,
+      subject: asked.subject == null ? null : JSON.stringify(asked.subject),
       tool_id: asked.tool_id,
       budget_of: asked.budget_of ?? null,
       options: JSON.stringify(asked.options),

@@ -23,6 +23,9 @@ export const nothing: GivenAnswer = {
   is_error: false
 }
 
+/** A question whose call has changed. */
+export type RevisedQuestion = Pick<Interaction, "title" | "description" | "subject">
+
 /** An end of an interaction. */
 export type Resolution = Exclude<InteractionState, "pending">
 
@@ -63,5 +66,17 @@ export const makeResolve = Effect.gen(function* () {
     return resolved
   })
 
-  return { resolve, tell }
+  /** Tells of a call that its agent has changed. The commit holds the session. */
+  const revise = Effect.fnUntraced(function* (interaction: Interaction, to: RevisedQuestion, actor: Actor) {
+    const { description, subject, title } = to
+    const revised: Interaction = { ...interaction, title, description, subject }
+    yield* db.run(db.sql`update interactions set title = ${title}, description = ${description},
+      subject = ${JSON.stringify(subject)} where id = ${interaction.id}`)
+    const turn = yield* existingOf("turn", turns.find)(interaction.turn_id)
+    yield* journal.append(turn.session_id, actor, [
+      { type: "turn.action_changed", payload: { turn, interaction: revised }, subjects: { turn_id: turn.id } }
+    ])
+  })
+
+  return { resolve, revise, tell }
 })

@@ -161,6 +161,7 @@ const makeOpenCall = Effect.gen(function* () {
       kind: call.kind,
       title: call.title,
       description: call.description,
+      subject: null,
       tool_id: null,
       budget_of: null,
       options: JSON.stringify(call.options),

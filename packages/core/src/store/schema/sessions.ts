@@ -204,6 +204,9 @@ export const sessions: ReadonlyArray<string> = [
 /** Who has asked for a turn that tries another one again, as the actor of its first event. Null for a turn of its message. */
 export const turnAskers: ReadonlyArray<string> = [`alter table turns add column asked_by text`]
 
+/** What an approval is about, as JSON. Null for other questions, and for those of earlier releases. */
+export const interactionSubjects: ReadonlyArray<string> = [`alter table interactions add column subject text`]
+
 /**
  * The words of titles and messages. A row is a title or a message, and goes with its session. The words of a deleted text are taken out of FTS5 at
  * once, and not with a later merge.

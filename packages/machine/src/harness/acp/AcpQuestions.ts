@@ -1,4 +1,6 @@
 import { Deferred, Effect, Option, Ref, Schema } from "effect"
+import { approvalSubject } from "../../subjects/ApprovalSubjects.js"
+import type { AskedFiles } from "../../subjects/AskedFiles.js"
 import type { Asked, Tool } from "../HarnessEvent.js"
 import type { QuestionAnswer, TurnInput } from "../TurnInput.js"
 import { CancelRequest, ElicitationCompleted, ElicitationRequest, PermissionRequest } from "./AcpSchema.js"
@@ -19,38 +21,66 @@ interface Asking {
   /** The question, or an effect that waits until enough is known of it. */
   readonly question: Asked | Effect.Effect<Asked>
   readonly elicitationId?: unknown
+  /** The call that it is about, and the question as it is now. */
+  readonly about?: { readonly toolId: string; readonly now: (requestId: string) => Effect.Effect<Asked> }
+  /** True for an answer that allows nothing. */
+  readonly isRefusal?: (answer: QuestionAnswer) => boolean
   /** The answer to the agent, for that of a person. */
   readonly toAgent: (answer: QuestionAnswer | null) => Served
 }
 
+const digestOf = ({ subject }: Asked): string | null => subject?.digest ?? null
+
 /**
  * Asks people, and waits. When the turn is cancelled, the question is withdrawn after the agent was told of the cancellation. A note that comes
- * with the answer is said to the agent once it has ended what it does.
+ * with the answer is said to the agent once it has ended what it does. A call that changes while the question is open is told to people. One that was
+ * allowed as it was before is asked for again.
  */
-const awaitAnswer = Effect.fnUntraced(function* (
+const awaitAnswer = (
   turn: RunningTurn,
   ask: NonNullable<TurnInput["ask"]>,
   asking: Asking
-) {
-  const { elicitationId, requestId, rpcId, toAgent } = asking
-  const open: OpenQuestion = { requestId, rpcId, elicitationId, over: yield* Deferred.make<Served>() }
-  turn.questions.set(requestId, open)
-  const asked = (question: Asked) => Effect.as(turn.emit([question]), question)
-  // A question comes before all output after it, unless it has to wait.
-  const question = Effect.isEffect(asking.question)
-    ? Effect.flatMap(asking.question, asked)
-    : Effect.succeed(yield* asked(asking.question))
-  const answered = Effect.gen(function* () {
-    const about = yield* question
-    const answer = yield* ask(requestId)
-    if (answer?.note !== null && answer?.note !== undefined) turn.talk.note(about, answer)
-    return toAgent(answer)
+): Effect.Effect<Effect.Effect<Served>> =>
+  Effect.gen(function* () {
+    const { about, elicitationId, isRefusal = () => false, requestId, rpcId, toAgent } = asking
+    let asked: Asked | undefined
+    const revise = Effect.fnUntraced(function* (toolId: string) {
+      if (asked === undefined || about?.toolId !== toolId) return
+      const now = yield* about.now(requestId)
+      if (now.subject == null || digestOf(now) === digestOf(asked)) return
+      asked = now
+      const { description, subject, title } = now
+      yield* turn.emit([{ _tag: "revised", request_id: requestId, title, description, subject }])
+    })
+    const over = yield* Deferred.make<Served>()
+    turn.questions.set(requestId, { requestId, rpcId, elicitationId, revise, over })
+    const open = (question: Asked) =>
+      Effect.zipRight(
+        turn.emit([question]),
+        Effect.sync(() => {
+          asked = question
+          return question
+        })
+      )
+    // A question comes before all output after it, unless it has to wait.
+    const question = Effect.isEffect(asking.question)
+      ? Effect.tap(Effect.flatMap(asking.question, open), () => revise(about?.toolId ?? ""))
+      : Effect.succeed(yield* open(asking.question))
+    const answered = Effect.gen(function* () {
+      const first = yield* question
+      const answer = yield* ask(requestId)
+      if (answer?.note !== null && answer?.note !== undefined) turn.talk.note(asked ?? first, answer)
+      const isStale = asked !== undefined && answer?.seen != null && answer.seen !== digestOf(asked)
+      if (answer === null || about === undefined || !isStale || isRefusal(answer)) return toAgent(answer)
+      turn.questions.delete(requestId)
+      const next = yield* nextId(turn)
+      return yield* yield* awaitAnswer(turn, ask, { ...asking, requestId: next, question: yield* about.now(next) })
+    })
+    const cancelled = Effect.map(Deferred.await(turn.cancelSent), () => toAgent(null))
+    return Effect.raceAll([answered, cancelled, Deferred.await(over)]).pipe(
+      Effect.ensuring(Effect.sync(() => turn.questions.delete(requestId)))
+    )
   })
-  const cancelled = Effect.map(Deferred.await(turn.cancelSent), () => toAgent(null))
-  return Effect.raceAll([answered, cancelled, Deferred.await(open.over)]).pipe(
-    Effect.ensuring(Effect.sync(() => turn.questions.delete(requestId)))
-  )
-})
 
 const nextId = (turn: RunningTurn) =>
   Effect.map(
@@ -66,6 +96,8 @@ export const onToolUpdate = Effect.fnUntraced(function* (turn: RunningTurn, para
   const toolId = valueAt(params, ["update", "toolCallId"])
   const awaited = typeof toolId === "string" ? turn.awaited.get(toolId) : undefined
   if (awaited !== undefined) yield* Deferred.succeed(awaited, undefined)
+  if (typeof toolId !== "string") return
+  for (const { revise } of [...turn.questions.values()]) yield* revise?.(toolId) ?? Effect.void
 })
 
 /** A call after the next message about it. One agent asks for the call of a server's tool first, and tells its input right after that. */
@@ -81,6 +113,9 @@ const nextMessageAbout = Effect.fnUntraced(function* (turn: RunningTurn, transcr
   )
   return transcript.known(toolId)
 })
+
+/** Files that nobody reads. */
+const noFiles = (root: string): AskedFiles => ({ roots: [root], read: () => Effect.succeed({ is: "unread" }) })
 
 /** The answer to `session/request_permission`; null for a request that cannot be read. */
 export const onPermission = Effect.fnUntraced(function* (agent: AcpAgent, params: unknown, rpcId: string | number) {
@@ -108,14 +143,23 @@ export const onPermission = Effect.fnUntraced(function* (agent: AcpAgent, params
     return Effect.succeed(permissions === null ? Permission.permissionResponse(chosen) : take(chosen))
   }
   const requestId = yield* nextId(turn)
-  const questionOf = (call: Tool | undefined) => Permission.permissionQuestion(requestId, request, call)
+  const questionOf = (call: Tool | undefined, id = requestId) =>
+    Effect.map(
+      approvalSubject(call, request.toolCall, agent.input.files ?? noFiles(agent.input.workspaceDir)),
+      (subject) => Permission.permissionQuestion(id, request, call, subject)
+    )
+  const { value: messages } = transcript
   return yield* awaitAnswer(turn, ask, {
     rpcId,
     requestId,
     question:
       call === undefined || isTold(call)
-        ? questionOf(call)
-        : Effect.map(nextMessageAbout(turn, transcript.value, call.tool_id), questionOf),
+        ? yield* questionOf(call)
+        : Effect.flatMap(nextMessageAbout(turn, messages, call.tool_id), (told) => questionOf(told)),
+    ...(call !== undefined && {
+      about: { toolId: call.tool_id, now: (id) => questionOf(messages.known(call.tool_id), id) }
+    }),
+    isRefusal: ({ option }) => Permission.isRefusal(request, option),
     toAgent: (answer) => take(answer?.option ?? null)
   })
 })

@@ -214,7 +214,8 @@ export const ToolContent = reading<Exclude<acp.ToolCallContent, { readonly type:
       type: Schema.Literal("diff"),
       path: Schema.String,
       oldText: optional(Schema.String),
-      newText: Schema.String
+      newText: Schema.String,
+      _meta: adorns(Schema.Struct({ kind: adorns(Word) }))
     }),
     Schema.Struct({ type: Schema.Literal("content"), content: AcpContent })
   )

@@ -1,4 +1,4 @@
-import type { Deferred, Option, Ref } from "effect"
+import type { Deferred, Effect, Option, Ref } from "effect"
 import type { Emit } from "../HarnessDriver.js"
 import type { HarnessEvent, HarnessFailure } from "../HarnessEvent.js"
 import type { Runtime } from "../Manifest.js"
@@ -73,6 +73,8 @@ export interface OpenQuestion {
   readonly rpcId: string | number
   /** The id by which the agent tells that the page of a link has done its work. */
   readonly elicitationId: unknown
+  /** Tells people of a change of the call that the question is about; undefined for a question that is about none. */
+  readonly revise: ((toolId: string) => Effect.Effect<void>) | undefined
   /** Done when the agent does not wait any more, with the answer that it gets all the same. */
   readonly over: Deferred.Deferred<Served>
 }

@@ -1,4 +1,5 @@
 import type * as acp from "@agentclientprotocol/sdk/unstable"
+import type { ApprovalSubject } from "@reins/base/domain/ApprovalSubject"
 import type { InteractionOption } from "@reins/base/domain/Form"
 import type { Asked, Tool } from "../HarnessEvent.js"
 import { type Permission, type PermissionPolicy, permissionFor } from "../Permissions.js"
@@ -43,14 +44,20 @@ export const decided = (
   return firstOf(kindsFor[permission], request)
 }
 
-/** The question for a person. `call` has what is known of its tool call. */
-export const permissionQuestion = (requestId: string, request: PermissionRequest, call: Tool | undefined): Asked => {
+/** The question for a person. `call` has what is known of its tool call, and `subject` is made of it. */
+export const permissionQuestion = (
+  requestId: string,
+  request: PermissionRequest,
+  call: Tool | undefined,
+  subject: ApprovalSubject
+): Asked => {
   const kind = isApproval(request) ? "approval" : "question"
   return {
     _tag: "asked",
     request_id: requestId,
     kind,
     ...shownCall(kind, call, request.toolCall),
+    subject: kind === "approval" ? subject : null,
     tool_id: call?.tool_id ?? null,
     options: request.options.map(
       ({ kind, name, optionId }): InteractionOption => ({ id: optionId, name: name ?? optionId, kind })

@@ -29,7 +29,7 @@ const rawOutputText = (rawOutput: unknown): string | undefined => {
 }
 
 /** The files, the words and whatever else is shown in a tool's content. */
-const readContent = (content: ReadonlyArray<unknown>) => {
+const readContent = (content: ReadonlyArray<unknown>, isDeletion: boolean) => {
   const diffs: Array<HarnessDiff> = []
   const texts: Array<string> = []
   const media: Array<Media> = []
@@ -37,7 +37,9 @@ const readContent = (content: ReadonlyArray<unknown>) => {
     Either.match(decodeContent(each), { onLeft: () => [], onRight: (known) => [known] })
   )) {
     if (item.type === "diff") {
-      diffs.push({ path: item.path, old_text: item.oldText ?? null, new_text: item.newText })
+      const isDeleted = item.newText === "" && (isDeletion || item._meta?.kind === "delete")
+      const sides = { path: item.path, old_text: item.oldText ?? null, new_text: item.newText }
+      diffs.push({ ...sides, ...(isDeleted && { is_deleted: true }) })
       continue
     }
     const shown = Content.mediaOf(item.content)
@@ -87,7 +89,8 @@ export const mergeAsked = (before: Tool | undefined, call: ToolCall): Tool => {
  * with an empty input that they have told before.
  */
 export const merge = (before: Tool | undefined, call: ToolCall): Tool => {
-  const content = readContent(call.content ?? [])
+  const kind = call.kind ?? before?.kind ?? "other"
+  const content = readContent(call.content ?? [], kind === "delete")
   const places = placesOf(call)
   const more = call._meta?.terminal_output_delta?.data
   const output =
@@ -97,7 +100,7 @@ export const merge = (before: Tool | undefined, call: ToolCall): Tool => {
   return {
     _tag: "tool",
     tool_id: call.toolCallId,
-    kind: call.kind ?? before?.kind ?? "other",
+    kind,
     title: titleOf(call, before),
     input: (isEmpty(call.rawInput) ? before?.input : undefined) ?? call.rawInput ?? null,
     state: toolStates[call.status ?? ""] ?? before?.state ?? "pending",

@@ -67,7 +67,7 @@ export const sentences: Readonly<Record<string, Sentence>> = {
   result_already_set: { text: "This delegation has a result already." },
   result_not_ready: { text: "This delegation has no result yet." },
   shutting_down: { text: "The server is being restarted. Try again in a moment." },
-  stale_subject: { text: "The changes are not complete yet, or are not those that you saw. Load this page again." },
+  stale_subject: { text: "This is not complete yet, or has changed since you saw it. Look at it again." },
   token_expired: { text: "This code or link is no longer valid. Ask for a new one." },
   turn_active: { text: "A turn runs in this session. Cancel it, or wait until it has ended." },
   unauthenticated: { text: "Your login is over. Log in again." },

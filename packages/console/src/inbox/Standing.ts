@@ -49,6 +49,7 @@ export const foldStanding = (before: Standing, event: Event): Standing => {
   const standing = { ...before, at: event.recorded_at }
   switch (event.type) {
     case "turn.action_required":
+    case "turn.action_changed":
     case "turn.action_resolved": {
       const { interaction, turn } = event.payload
       const others = standing.interactions.filter(({ id }) => id !== interaction.id)

@@ -15,7 +15,8 @@ export const keyList = [
   ["Enter", "Open the session"],
   ["n, p", "Next and previous file of a review"],
   ["b", "Review since the base, or since the last changeset"],
-  ["Ctrl+Enter", "Send the message"]
+  ["Ctrl+Enter", "Send the message"],
+  ["Ctrl+Y", "Allow what the only approval in sight asks for"]
 ] as const
 
 /** True where keys are letters of a text. */

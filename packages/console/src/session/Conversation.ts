@@ -107,6 +107,7 @@ export class Conversation {
         put({ kind: "plan", key: `${turn}.plan.${event.payload.plan_id ?? ""}`, plan: event.payload })
         break
       case "turn.action_required":
+      case "turn.action_changed":
       case "turn.action_resolved":
         put({ kind: "question", key: event.payload.interaction.id, interaction: event.payload.interaction })
         this.turns.set(turn, event.payload.turn)

@@ -1,5 +1,5 @@
 import { effect, signal } from "@preact/signals"
-import { escapeUnseen } from "@reins/client"
+import { shownName } from "@reins/client"
 import type { Standing } from "../inbox/Standing.js"
 import { standings } from "../inbox/Workspace.js"
 import { go } from "../route/Route.js"
@@ -58,7 +58,7 @@ const ended: Readonly<Record<string, string>> = {
 export const newsOf = (before: Standing, after: Standing): string => {
   const known = new Set(before.interactions.map(({ id }) => id))
   const asked = after.interactions.find(({ id }) => !known.has(id))
-  if (asked !== undefined) return `Needs your answer: ${escapeUnseen(asked.title)}`
+  if (asked !== undefined) return `Needs your answer: ${shownName(asked.title)}`
   const [was, is] = [before.turn, after.turn]
   if (is === null || (was?.id === is.id && was.state === is.state)) return ""
   return ended[is.state] ?? ""

@@ -9,11 +9,11 @@ import { count } from "../words/Words.js"
 import type { Edit } from "./ToolLine.js"
 
 /** More lines are counted and not shown. */
-const most = 400
+const usualMost = 400
 
 /** The lines of a change, with three lines around each. */
 const linesOf = ({ after, before, path }: Edit): ReadonlyArray<Line> => {
-  const { hunks } = structuredPatch(path, path, before ?? "", after, "", "", { context: 3 })
+  const { hunks } = structuredPatch(path, path, before ?? "", after ?? "", "", "", { context: 3 })
   return hunks.flatMap(({ lines, newStart, oldStart }) => {
     let [old, now] = [oldStart, newStart]
     return withChanges(
@@ -29,15 +29,18 @@ const linesOf = ({ after, before, path }: Edit): ReadonlyArray<Line> => {
   })
 }
 
+/** The number of a line in its file. It has none where the place of the change is not known. */
+const numberOf = ({ after, before }: Line, first: number): number => first - 1 + (after ?? before ?? 1)
+
 /** A change of a file as the rows of a diff. */
-export const EditDiff = ({ edit }: { readonly edit: Edit }) => {
+export const EditDiff = ({ edit, most = usualMost }: { readonly edit: Edit; readonly most?: number }) => {
   const path = escapeUnseen(edit.path)
   const before = edit.before === null ? null : escapeUnseen(edit.before)
-  const after = escapeUnseen(edit.after)
+  const after = edit.after === null ? null : escapeUnseen(edit.after)
   const lines = useMemo(() => linesOf({ path, before, after }), [path, before, after])
   const language = languageOfFile(path)
   const old = useHighlight(language, before ?? "")
-  const now = useHighlight(language, after)
+  const now = useHighlight(language, after ?? "")
   const [added, deleted] = [
     lines.filter(({ kind }) => kind === "insert"),
     lines.filter(({ kind }) => kind === "delete")
@@ -49,10 +52,11 @@ export const EditDiff = ({ edit }: { readonly edit: Edit }) => {
         <span class="delta">
           <ins>+{added.length}</ins> <del>−{deleted.length}</del>
         </span>
-        {before === null && <span class="fine"> whole text</span>}
+        <span class="fine"> {sortOf(edit)}</span>
       </figcaption>
       {lines.slice(0, most).map((line, index) => (
         <div key={`${index}`} class={`diff-line one ${line.kind}`}>
+          {edit.line != null && <span class="number">{numberOf(line, edit.line)}</span>}
           <LineText
             line={line}
             spans={line.kind === "delete" ? old?.[(line.before ?? 0) - 1] : now?.[(line.after ?? 0) - 1]}
@@ -62,4 +66,11 @@ export const EditDiff = ({ edit }: { readonly edit: Edit }) => {
       {lines.length > most && <p class="fine">And {count(lines.length - most, "more line")}.</p>}
     </figure>
   )
+}
+
+/** The sort of a change, where it is no change of lines. */
+const sortOf = ({ after, before, line }: Edit): string => {
+  if (after === null) return "deleted"
+  if (before !== null) return line === null ? "at a place that is not known" : ""
+  return line == null ? "whole text" : "new file"
 }

@@ -17,7 +17,10 @@ export interface Edit {
   readonly path: string
   /** Null for a new file, or where the text before is not known. */
   readonly before: string | null
-  readonly after: string
+  /** Null for a file that is deleted. */
+  readonly after: string | null
+  /** The number of the first line; null where the place is not known, and absent where nobody tells it. */
+  readonly line?: number | null
 }
 
 /** A tool call, as far as it is told here. */

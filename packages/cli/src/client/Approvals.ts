@@ -1,5 +1,5 @@
 import type { FormContent } from "@reins/base/domain/Form"
-import { askedText, escapeUnseen, type Interaction, type Reins } from "@reins/client"
+import { askedText, gapSentence, type Interaction, type Reins, shownName } from "@reins/client"
 import { tell } from "../terminal/Output.js"
 import { Aborted, ask } from "../terminal/Prompts.js"
 import { harmless, painter } from "../terminal/Style.js"
@@ -14,6 +14,8 @@ export type Answering = "ask" | "allow" | "refuse" | "leave"
 
 export interface Approvals {
   readonly asked: (interaction: Interaction) => void
+  /** The agent has changed what it asks for, so it is asked again. */
+  readonly changed: (interaction: Interaction) => void
   /** It was answered, here or elsewhere, or nobody did in time. */
   readonly resolved: (interaction: Interaction) => void
   /** Takes the open questions away. */
@@ -34,9 +36,8 @@ export const approvals = ({ answering, endLine, interrupt, reins }: Asking): App
   const open = new Map<string, AbortController>()
   let last = Promise.resolve()
 
-  const settle = async (interaction: Interaction): Promise<void> => {
-    const closed = open.get(interaction.id)
-    if (closed === undefined || closed.signal.aborted) return
+  const settle = async (interaction: Interaction, closed: AbortController): Promise<void> => {
+    if (closed.signal.aborted) return
     endLine()
     try {
       const given = await answerOf(interaction, answering, closed.signal)
@@ -51,12 +52,21 @@ export const approvals = ({ answering, endLine, interrupt, reins }: Asking): App
     }
   }
 
+  const asked = (interaction: Interaction): void => {
+    // A program answers the call of a function.
+    if (answering === "leave" || interaction.kind === "tool_call" || open.has(interaction.id)) return
+    const closed = new AbortController()
+    open.set(interaction.id, closed)
+    last = last.then(() => settle(interaction, closed))
+  }
+
   return {
-    asked: (interaction) => {
-      // A program answers the call of a function.
-      if (answering === "leave" || interaction.kind === "tool_call" || open.has(interaction.id)) return
-      open.set(interaction.id, new AbortController())
-      last = last.then(() => settle(interaction))
+    asked,
+    changed: (interaction) => {
+      open.get(interaction.id)?.abort()
+      open.delete(interaction.id)
+      if (answering !== "leave") last = last.then(() => tell("The agent has changed what it asks for."))
+      asked(interaction)
     },
     resolved: ({ id }) => open.get(id)?.abort(),
     close: () => {
@@ -67,7 +77,33 @@ export const approvals = ({ answering, endLine, interrupt, reins }: Asking): App
 
 interface GivenAnswer {
   readonly answer: string
+  readonly seen?: string
   readonly content?: FormContent
+}
+
+/** The details of a question as a terminal shows them, with the lines of a change in their colours. */
+export const shownDetails = (interaction: Interaction, stream: NodeJS.WriteStream): string => {
+  const text = harmless(askedText(interaction))
+  if (interaction.subject === null || interaction.subject.edits.length === 0) return text
+  const paint = painter(stream)
+  return text.replaceAll(/^([+-]) .*$/gm, (line, sign) => paint(sign === "+" ? "green" : "red", line))
+}
+
+/** The digest of what was shown, for the answer. */
+export const seenOf = ({ subject }: Interaction): { readonly seen?: string } =>
+  subject === null ? {} : { seen: subject.digest }
+
+/** Asks once more before something is allowed that cannot be shown whole. False leaves it as it is. */
+export const isMeant = async (interaction: Interaction, answer: string, signal?: AbortSignal): Promise<boolean> => {
+  const { kind, options, subject } = interaction
+  const isLeave = options.find(({ id }) => id === answer)?.kind.startsWith("allow") ?? false
+  if (kind !== "approval" || !isLeave || subject?.complete === true) return true
+  const gap = subject === null ? undefined : gapSentence(subject)
+  return ask.confirmation(
+    `${gap ?? "Not all of it can be shown."} Allow it all the same?`,
+    false,
+    signal === undefined ? {} : { signal }
+  )
 }
 
 const answerOf = async (
@@ -78,21 +114,22 @@ const answerOf = async (
   const { budget_of, form, kind, options, title, url } = interaction
   const paint = painter(process.stderr)
   if (kind === "budget") return budgetAnswerOf({ budget_of, options, title }, answering, signal)
-  const what = `${kind === "approval" ? "The agent asks to" : "The agent asks"}: ${escapeUnseen(title)}`
-  const details = askedText(interaction)
-  if (details !== "") tell(harmless(details))
+  const what = `${kind === "approval" ? "The agent asks to" : "The agent asks"}: ${shownName(title)}`
+  const details = shownDetails(interaction, process.stderr)
+  if (details !== "") tell(details)
   if (answering !== "ask") {
     const wanted = answering === "allow" ? /^allow/ : /^reject/
     const found = options.find((option) => wanted.test(option.kind))?.id ?? interaction.default ?? undefined
     const name = options.find(({ id }) => id === found)?.name ?? "nothing"
     tell(`${paint("yellow", "?")} ${what} -> ${harmless(name)}${answering === "allow" ? "" : refusal}`)
-    return found === undefined ? undefined : { answer: found }
+    return found === undefined ? undefined : { answer: found, ...seenOf(interaction) }
   }
   if (url !== null) tell(harmless(url))
   const choices = options.map(({ id, name }) => ({ value: id, label: harmless(name) }))
-  const answer = await ask.choice(what, choices, { signal })
+  let answer = await ask.choice(what, choices, { signal })
+  while (!(await isMeant(interaction, answer, signal))) answer = await ask.choice(what, choices, { signal })
   const takesValues = form !== null && options.find(({ id }) => id === answer)?.kind === "accept"
-  return { answer, ...(takesValues && { content: await valuesOf(form, signal) }) }
+  return { answer, ...seenOf(interaction), ...(takesValues && { content: await valuesOf(form, signal) }) }
 }
 
 /** A budget is raised with a command of its own, which nobody gives where there is no terminal. */

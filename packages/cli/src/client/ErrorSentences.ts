@@ -104,7 +104,10 @@ export const sentences: Readonly<Record<ErrorCode, Sentence>> = {
   executor_unavailable: keeps("The server has no place to run the agent now. Try again, or see `reins doctor`."),
   context_unavailable: says("The agent cannot go on with its conversation. Begin a new session without --session."),
   harness_switch_required: says("The session runs with another agent. Begin a new one without --session."),
-  stale_subject: says("The changes are not ready or no longer the newest. Look at them with `reins sessions diff`."),
+  stale_subject: (refusal) =>
+    text(refusal, "seen") === undefined
+      ? "The changes are not ready or no longer the newest. Look at them with `reins sessions diff`."
+      : "The agent has changed what it asks for since you looked at it. Look at it again, then answer.",
   remote_head_changed: says("The branch has moved on the remote. Deliver again, or name another one with --branch."),
   conditions_unmet: keeps("Not all merge conditions hold yet. It is merged by itself once they do."),
   delivery_unresolved: says("An earlier delivery has not ended. Wait for it, then deliver again."),

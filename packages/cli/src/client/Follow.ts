@@ -62,7 +62,8 @@ export const follow = async (following: Following): Promise<TurnSnapshot | undef
       if (process.stdout.writableNeedDrain) await once(process.stdout, "drain")
       if (event.turn_id !== turn_id) continue
       const question = questionOf(event)
-      if (question?.state === "pending") asking.asked(question)
+      if (event.type === "turn.action_changed") asking.changed(event.payload.interaction)
+      else if (question?.state === "pending") asking.asked(question)
       else if (question !== undefined) asking.resolved(question)
       const turn = endOf(event)
       if (turn !== undefined) return turn

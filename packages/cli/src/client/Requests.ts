@@ -1,11 +1,12 @@
 import type { FormContent } from "@reins/base/domain/Form"
-import { askedText, escapeUnseen, type Interaction, type Reins } from "@reins/client"
+import { askedText, escapeUnseen, type Interaction, type Reins, shownName } from "@reins/client"
 import { argument, flag, option, optionalArgument } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { ask, isInteractive } from "../terminal/Prompts.js"
 import { harmless, table } from "../terminal/Style.js"
 import { didYouMean } from "../terminal/Suggestion.js"
+import { isMeant, seenOf, shownDetails } from "./Approvals.js"
 import { valuesOf } from "./Forms.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
 
@@ -42,7 +43,7 @@ export const requests = remoteCommand({
       session_id,
       expires_at.slice(11, 16),
       options.map((each) => each.id).join(",") || "--result",
-      escapeUnseen(title).replaceAll(/\s+/g, " ")
+      shownName(title)
     ])
     process.stdout.write(table([["REQUEST", "SESSION", "UNTIL", "ANSWERS", "QUESTION"], ...rows]))
     process.stdout.write(found.map(detailsOf).join(""))
@@ -88,6 +89,7 @@ export const answer = remoteCommand({
     await reins.interactions.answer({
       interaction_id: request,
       answer: chosen,
+      ...seenOf(found),
       ...(note !== undefined && { note }),
       ...(content !== undefined && { content })
     })
@@ -136,15 +138,19 @@ const fieldsIn = (text: string): FormContent | undefined => {
 const chosenAnswer = async (asked: Interaction, given: string | undefined): Promise<string> => {
   const { options, title } = asked
   if (given === undefined && isInteractive()) {
-    const details = askedText(asked)
+    const details = shownDetails(asked, process.stderr)
     if (details !== "") tell(details)
-    return ask.choice(
-      escapeUnseen(title),
-      options.map(({ id, name }) => ({ value: id, label: harmless(name) }))
-    )
+    const choices = options.map(({ id, name }) => ({ value: id, label: harmless(name) }))
+    const chosen = await ask.choice(shownName(title), choices)
+    if (!(await isMeant(asked, chosen))) throw new CommandFailed({ message: "Nothing was answered." })
+    return chosen
   }
   const found = options.find(({ id, name }) => id === given || name.toLowerCase() === given?.toLowerCase())
-  if (found !== undefined) return found.id
+  if (found !== undefined) {
+    // A person sees what the answer is about, because it may have changed since it was listed.
+    if (asked.subject !== null) tell(shownDetails(asked, process.stderr))
+    return found.id
+  }
   const ids = options.map(({ id }) => id)
   throw new CommandFailed({
     message:

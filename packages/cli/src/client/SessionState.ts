@@ -1,9 +1,10 @@
-import { askedText, escapeUnseen, type Session } from "@reins/client"
+import { type Session, shownName } from "@reins/client"
 import { argument, type Entry, type Example, entry, flag } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { ask, isInteractive } from "../terminal/Prompts.js"
 import { harmless } from "../terminal/Style.js"
+import { shownDetails } from "./Approvals.js"
 import { spentOf } from "./Budgets.js"
 import { nameOf } from "./Providers.js"
 import { type Remote, remoteCommand } from "./Remote.js"
@@ -41,7 +42,9 @@ const show = remoteCommand({
       if (value !== null) process.stdout.write(`${name.padEnd(11)} ${harmless(value)}\n`)
     if (found.activity === "requires_action")
       for await (const asked of reins.interactions.list({ session_id: session, state: "pending" }))
-        process.stdout.write(`\n${[`Asks: ${escapeUnseen(asked.title)}`, askedText(asked)].join("\n").trimEnd()}\n`)
+        process.stdout.write(
+          `\n${[`Asks: ${shownName(asked.title)}`, shownDetails(asked, process.stdout)].join("\n").trimEnd()}\n`
+        )
   }
 })
 

@@ -66,7 +66,8 @@ export const makeBot = ({ linear, project, reins, wanted }) => {
     if (type === "turn.action_required") {
       // A program answers the call of its function.
       if (interaction.kind === "tool_call") return undefined
-      return { key: interaction.id, body: `${interaction.title}\n\nPlease answer in the console of Reins.` }
+      const page = `${reins.baseUrl}/ui/sessions/${interaction.session_id}`
+      return { key: interaction.id, body: `${interaction.title}\n\nPlease answer at ${page}.` }
     }
     if (type === "turn.succeeded") return { key: turn.id, body: (await lastWords(turn)) || "Done." }
     const why = turn.reason_message ?? turn.reason ?? "no reason was given"

@@ -1,7 +1,7 @@
 // The bot: what it makes of Slack's events and clicks, and what it posts of the events of Reins. It keeps nothing: the label of a session names
 // its thread, so that a restart loses nothing.
 
-import { ReinsApiError } from "@reins/client"
+import { askedText, ReinsApiError } from "@reins/client"
 import { escaped, pieces, SlackRefusal, short, wordsOf } from "./api.mjs"
 
 /** The label of a session that names its thread, as `team/channel/timestamp`. */
@@ -10,25 +10,42 @@ const label = "slack"
 /** The tries of a call that somebody waits for. */
 const fewTries = 3
 
-const types = ["turn.action_required", "turn.succeeded", "turn.failed", "turn.cancelled", "turn.interrupted"]
+const questions = ["turn.action_required", "turn.action_changed"]
+const types = [...questions, "turn.succeeded", "turn.failed", "turn.cancelled", "turn.interrupted"]
 
-/** A question of an agent, with a button for each answer. Agents write the texts, so they are plain. */
-const asked = ({ description, id, options, title }) => [
-  {
-    type: "section",
-    text: { type: "plain_text", text: short([title, description].filter(Boolean).join("\n"), 3000) }
-  },
-  {
-    type: "actions",
-    elements: options.slice(0, 25).map((option, index) => ({
-      type: "button",
-      action_id: `answer-${index}`,
-      text: { type: "plain_text", text: short(option.name, 75) },
-      value: JSON.stringify({ interaction_id: id, answer: option.id, name: short(option.name, 75) }),
-      ...(option.kind.startsWith("reject") && { style: "danger" })
-    }))
-  }
-]
+/** The longest text of a section in Slack. */
+const longest = 3000
+
+/** The page that has the whole question. */
+const pageOf = (reins, { session_id }) => `${reins.baseUrl}/ui/sessions/${session_id}`
+
+/**
+ * A question of an agent, with a button for each answer. Agents write the texts, so they are plain. What is not shown whole is refused here and allowed on its
+ * page. The answer names the digest of what is shown, because agents change a call while a person reads.
+ */
+const asked = (interaction, page) => {
+  const { id, kind, options, subject, title } = interaction
+  const text = [title, askedText(interaction)].filter(Boolean).join("\n")
+  const isWhole = kind !== "approval" || (subject?.complete === true && text.length <= longest)
+  const shown = options.filter((option) => isWhole || !option.kind.startsWith("allow"))
+  const buttons = shown.slice(0, 24).map((option, index) => ({
+    type: "button",
+    action_id: `answer-${index}`,
+    text: { type: "plain_text", text: short(option.name, 75) },
+    value: JSON.stringify({
+      interaction_id: id,
+      answer: option.id,
+      name: short(option.name, 75),
+      ...(subject && { seen: subject.digest })
+    }),
+    ...(option.kind.startsWith("reject") && { style: "danger" })
+  }))
+  const link = { type: "button", action_id: "open", text: { type: "plain_text", text: "See all of it" }, url: page }
+  return [
+    { type: "section", text: { type: "plain_text", text: short(text, longest) } },
+    { type: "actions", elements: isWhole ? buttons : [...buttons, link] }
+  ]
+}
 
 export const makeBot = ({ project, reins, slack, users }) => {
   const { id: project_id, workspace_id } = project
@@ -61,8 +78,8 @@ export const makeBot = ({ project, reins, slack, users }) => {
     const [action] = actions ?? []
     if (type !== "block_actions" || !action?.action_id.startsWith("answer-")) return
     if (!users.has(user.id)) return refuse(channel.id, user.id, message.thread_ts)
-    const { answer, interaction_id, name } = JSON.parse(action.value)
-    const end = await reins.interactions.answer({ interaction_id, answer }).then(
+    const { name, ...given } = JSON.parse(action.value)
+    const end = await reins.interactions.answer(given).then(
       () => `${escaped(name)}, said <@${user.id}>`,
       (error) => {
         if (error instanceof ReinsApiError && error.status < 500) return escaped(error.message)
@@ -108,14 +125,15 @@ export const makeBot = ({ project, reins, slack, users }) => {
     const text = escaped(interaction.title)
     // A form, a link and a question in words have no buttons.
     const isPressed = interaction.options.length > 0 && ["approval", "question", "budget"].includes(interaction.kind)
-    if (isPressed) return slack("chat.postMessage", { ...place, text, blocks: asked(interaction) })
-    return slack("chat.postMessage", { ...place, text: `${text}\nPlease answer in the console of Reins.` })
+    if (isPressed)
+      return slack("chat.postMessage", { ...place, text, blocks: asked(interaction, pageOf(reins, interaction)) })
+    return slack("chat.postMessage", { ...place, text: `${text}\nPlease answer at ${pageOf(reins, interaction)}` })
   }
 
   const post = async (event) => {
     const place = await placeOf(event.session_id)
     if (place === undefined) return
-    if (event.type === "turn.action_required") return ask(place, event.payload.interaction)
+    if (questions.includes(event.type)) return ask(place, event.payload.interaction)
     for (const text of pieces(await wordsFor(event)))
       await slack("chat.postMessage", { ...place, text: escaped(text), unfurl_links: false })
   }

@@ -26,6 +26,17 @@ const questions: Readonly<Record<InteractionKind, string>> = {
   tool_call: "Waits for the answer to a function. Open it to see the call."
 }
 
+/** The sentence for each sort of thing that an agent asks leave for. It has no word of the agent. */
+const wishes: Readonly<Record<string, (files: number) => string>> = {
+  command: () => "Asks to run a command.",
+  edit: (files) => (files === 1 ? "Asks to change a file." : `Asks to change ${files > 0 ? files : "some"} files.`),
+  read: () => "Asks to read something.",
+  fetch: () => "Asks to fetch a page.",
+  search: () => "Asks to search for something.",
+  tool: () => "Asks to use a tool.",
+  delegate: () => "Asks to hand work to another agent."
+}
+
 /** The sentence for each type of event that a person is told of. No word of an agent is among them, because it may be a secret. */
 const sentences: Readonly<Record<string, string>> = {
   "turn.action_required": "Needs your answer.",
@@ -114,8 +125,15 @@ export const notifier = Effect.gen(function* () {
 
 const noticeOf = ({ envelope, seq, type }: WorkspaceEntry): Notice => {
   const { payload, recorded_at, session_id } = JSON.parse(envelope)
-  const kind: unknown = type === "turn.action_required" ? payload?.interaction?.kind : undefined
-  const question = Schema.is(InteractionKind)(kind) ? questions[kind] : undefined
+  const { kind, subject }: { readonly kind?: unknown; readonly subject?: { kind: string; files: number } | null } =
+    (type === "turn.action_required" ? payload?.interaction : undefined) ?? {}
+  const wish = subject == null ? undefined : wishes[subject.kind]?.(subject.files)
+  const question =
+    wish !== undefined
+      ? `${wish} Open it to see all of it.`
+      : Schema.is(InteractionKind)(kind)
+        ? questions[kind]
+        : undefined
   return { position: seq, sessionId: session_id, body: question ?? sentences[type] ?? "", atMs: toMillis(recorded_at) }
 }
 

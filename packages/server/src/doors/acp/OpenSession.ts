@@ -227,6 +227,7 @@ export class OpenSession {
     if (event.type === "agent.options_listed") this.settings.listed(event.payload.options)
     if (event.type === "turn.action_required" && event.payload.interaction.state === "pending")
       this.pending.set(event.payload.interaction.id, event.payload.interaction)
+    if (event.type === "turn.action_changed") this.pending.set(event.payload.interaction.id, event.payload.interaction)
     if (event.type === "turn.action_resolved") this.pending.delete(event.payload.interaction.id)
   }
 
@@ -236,6 +237,7 @@ export class OpenSession {
       void this.send([{ sessionUpdate: "config_option_update", configOptions: this.settings.options() }])
     if (event.type === "turn.action_required" && event.payload.interaction.state === "pending")
       void this.questions.ask(event.payload.interaction)
+    if (event.type === "turn.action_changed") void this.questions.askAnew(event.payload.interaction)
     if (event.type === "turn.action_resolved") this.questions.withdraw(event.payload.interaction.id)
     const turn = endOf(event)
     if (turn === undefined) return

@@ -4,16 +4,19 @@ import {
   type ElicitationPropertySchema,
   methods,
   type RequestPermissionRequest,
+  type ToolCallContent,
   type ToolCallUpdate
 } from "@agentclientprotocol/sdk"
 import {
   askedText,
   escapeUnseen,
   type FormField,
+  gapSentence,
   type Interaction,
   inputOfDescription,
   type Reins,
   ReinsApiError,
+  shownName,
   type ToolPayload
 } from "@reins/client"
 import type { Paths } from "./Paths.js"
@@ -32,6 +35,7 @@ interface Asking {
 
 interface Answer {
   readonly answer: string
+  readonly seen?: string
   readonly content?: Readonly<Record<string, string | number | boolean | ReadonlyArray<string>>>
 }
 
@@ -55,6 +59,13 @@ export class Questions {
       if (gone.signal.aborted) return
       say(error instanceof ReinsApiError ? `The answer was not taken: ${error.message}` : this.elsewhere(interaction))
     }
+  }
+
+  /** Asks again, because the agent has changed what it asks for. */
+  readonly askAnew = (interaction: Interaction): Promise<void> => {
+    this.withdraw(interaction.id)
+    this.open.delete(interaction.id)
+    return this.ask(interaction)
   }
 
   /** Takes back a question that was answered elsewhere, or that nobody may answer any more. */
@@ -84,43 +95,63 @@ export class Questions {
   }
 
   private async permission(interaction: Interaction, gone: AbortSignal): Promise<Answer | undefined> {
-    const { client } = this.asking
-    const { options, session_id } = interaction
-    const asked: RequestPermissionRequest = {
-      sessionId: session_id,
-      toolCall: this.subject(interaction),
-      options: options.map((option) => ({
-        optionId: option.id,
-        name: option.name,
-        kind: permissionKind(option.kind)
-      }))
-    }
-    const { outcome } = await client.request(methods.client.session.requestPermission, asked, {
+    const { kind, options, subject } = interaction
+    const all = options.map(({ id, kind, name }) => ({ optionId: id, name, kind: permissionKind(kind) }))
+    const isWhole = kind !== "approval" || subject?.complete === true
+    const shown = isWhole ? all : [...all.filter((option) => !isLeave(option)), lookCloser]
+    const first = await this.choose(interaction, shown, gone)
+    // What is not shown whole takes one more look before it can be allowed.
+    const answer = first === lookCloser.optionId && !isWhole ? await this.choose(interaction, all, gone) : first
+    return answer === undefined ? undefined : { answer, ...(subject !== null && { seen: subject.digest }) }
+  }
+
+  private async choose(
+    interaction: Interaction,
+    options: RequestPermissionRequest["options"],
+    gone: AbortSignal
+  ): Promise<string | undefined> {
+    const toolCall = this.subject(interaction)
+    const asked: RequestPermissionRequest = { sessionId: interaction.session_id, toolCall, options }
+    const { outcome } = await this.asking.client.request(methods.client.session.requestPermission, asked, {
       cancellationSignal: gone,
       stopWaitingOnCancel: true
     })
-    return outcome.outcome === "selected" && "optionId" in outcome ? { answer: String(outcome.optionId) } : undefined
+    return outcome.outcome === "selected" && "optionId" in outcome ? String(outcome.optionId) : undefined
   }
 
-  /**
-   * The subject that a person decides about. Editors show the call with the edits, places and input of the log, because a description may be cut. Anything
-   * else is told with words.
-   */
+  /** The subject that a person decides about: the call with its edits and its command. Anything else is told with words. */
   private subject(interaction: Interaction): ToolCallUpdate {
     const { callOf, paths } = this.asking
-    const { budget_of, description, id, kind, title, tool_id, turn_id } = interaction
+    const { budget_of, description, id, kind, subject, title, tool_id, turn_id } = interaction
     const callId = tool_id === null ? id : toolCallId(turn_id, tool_id)
     const call = callOf(callId)
     const shown = call === undefined ? {} : toolCall(paths, callId, call)
     const raise = kind === "budget" ? `\nRaise it: reins budget ${budget_of ?? "ID"} AMOUNT` : ""
-    const words = paths.inText(askedText(interaction)) + raise
+    const edits = subject?.edits ?? []
+    const gap = subject === null ? undefined : gapSentence(subject)
+    // The diffs say all but what is missing.
+    const words =
+      edits.length > 0 && subject?.command === null ? (gap ?? "") : paths.inText(askedText(interaction)) + raise
+    const content: ReadonlyArray<ToolCallContent> = [
+      ...edits.map(({ new_text, old_text, path }) => ({
+        type: "diff" as const,
+        path: paths.toEditor(path),
+        oldText: old_text,
+        newText: new_text ?? ""
+      })),
+      ...(words.trim() === "" ? [] : [text(words.trim())])
+    ]
     const input = description === null ? undefined : inputOfDescription(description)
     return {
       ...(input !== undefined && { rawInput: paths.inValue(input) }),
       ...shown,
       toolCallId: callId,
-      title: escapeUnseen(paths.inText(title)),
-      ...(words !== "" && (call === undefined || call.diffs.length === 0) && { content: [text(words.trim())] })
+      title: shownName(paths.inText(title)),
+      ...(content.length > 0 &&
+        (subject !== null || call === undefined || call.diffs.length === 0) && { content: [...content] }),
+      ...(subject?.command != null && {
+        rawInput: { command: subject.command, ...(subject.cwd !== null && { cwd: paths.toEditor(subject.cwd) }) }
+      })
     }
   }
 
@@ -171,6 +202,11 @@ const answerOfElicitation = (
   const content = given.content as Answer["content"]
   return { answer: option.id, ...(given.action === "accept" && content != null && { content }) }
 }
+
+const isLeave = ({ kind }: { readonly kind: string }): boolean => kind.startsWith("allow")
+
+/** The option that leads to those that allow something that is not shown whole. */
+const lookCloser = { optionId: "reins.look-closer", name: "Allow it without seeing all …", kind: "allow_once" as const }
 
 const permissionKinds = ["allow_once", "allow_always", "reject_once", "reject_always"] as const
 

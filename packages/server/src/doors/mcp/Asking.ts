@@ -93,11 +93,17 @@ const chosen = (content: unknown, { choices }: PersonalQuestion): PersonalAnswer
 /** In the protocol of 2026 the question is the result of the call, which comes again with the answer of the person. */
 const askInRounds = ({ mcpReq }: ServerContext, question: PersonalQuestion): PersonalAnswer => {
   const given = inputResponse(mcpReq.inputResponses, "person")
+  const { seen } = question
   if (given.kind === "missing")
     return {
       kind: "asking",
-      result: inputRequired({ inputRequests: { person: inputRequired.elicit(formOf(question)) } })
+      result: inputRequired({
+        inputRequests: { person: inputRequired.elicit(formOf(question)) },
+        ...(seen !== undefined && { requestState: seen })
+      })
     }
+  // The state comes back as it was sent with the question that the person has answered.
+  if (seen !== undefined && mcpReq.requestState() !== seen) return { kind: "changed" }
   const content = acceptedContent(mcpReq.inputResponses, "person")
   return content === undefined ? { kind: "declined" } : chosen(content, question)
 }

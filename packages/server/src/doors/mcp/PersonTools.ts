@@ -2,7 +2,7 @@ import type { Interaction, MergeRequest, Reins } from "@reins/client"
 import { z } from "zod"
 import { choiceOf } from "./Asking.js"
 import { contentFor } from "./FormContent.js"
-import { deliveryText, questionText, sessionOf } from "./Subjects.js"
+import { deliveryText, isShownWhole, questionText, sessionOf } from "./Subjects.js"
 import { anId, answer, type Call, type Caller, type Result, refusal, tool } from "./Tool.js"
 
 /** Puts a decision to the person, unless the person lets the assistant decide. Gives the answer of the tool where nobody has decided yet. */
@@ -27,6 +27,8 @@ const undecided: Readonly<
   Record<Exclude<Awaited<ReturnType<Call["askPerson"]>>["kind"], "chosen" | "asking">, (page: string) => string>
 > = {
   declined: (page) => `The person did not decide. It stays open: ${page}`,
+  changed: () =>
+    "The agent has changed what it asks for since the person saw it. Call answer again, so that they see it.",
   unclear: (page) => `The answer of the person is none of the options. It stays open: ${page}`,
   shown: (page) => `The person was led to ${page}, and decides there. Call wait.`,
   unable: (page) => `This is for a person to decide. Ask them to open ${page}, then call wait.`
@@ -51,26 +53,40 @@ export const answerQuestion = tool({
       .string()
       .optional()
       .describe("The id of the option that you would take. Without your person's leave it is no more than that."),
+    digest: z
+      .string()
+      .max(100)
+      .optional()
+      .describe("The digest of the approval, as wait gives it. You need it to allow something by yourself."),
     content: z
       .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]))
       .optional()
       .describe("The values of a form"),
     note: z.string().max(10_000).optional().describe("Words for the agent beside the answer")
   },
-  run: async (caller, { content, interaction_id, note, option, session_id }, call) => {
+  run: async (caller, { content, digest, interaction_id, note, option, session_id }, call) => {
     const page = `${caller.consoleUrl}/sessions/${session_id}`
     const asked = await openQuestion(caller.reins, session_id, interaction_id)
     if (asked === undefined) return refusal(`not_found: The session asks no question ${interaction_id} now.`)
     if (asked.kind === "tool_call") return refusal("invalid: A program has to answer this call of a function.")
     const of = await sessionOf(caller.reins, session_id)
     const message = await questionText(caller.reins, of, asked)
-    const canChoose = caller.isUnattended || byOption.has(asked.kind)
-    const choices = canChoose ? asked.options.map(({ id, name }) => ({ id, name })) : []
-    const choice = await decided(caller, call, { message, choices, page }, option)
+    const choices = choicesOf(caller, asked)
+    const isWhole = caller.isUnattended || isShownWhole(asked)
+    const current = asked.subject?.digest
+    const choice = await decided(
+      caller,
+      call,
+      { message: isWhole ? message : `${message}\n\n${elsewhere(page)}`, choices, page, seen: current },
+      option
+    )
     if ("result" in choice) return choice.result
+    const seen = caller.isUnattended ? digest : current
+    if (current !== undefined && seen === undefined && isLeave(asked, choice.id)) return refusal(noDigest)
     const given = await caller.reins.interactions.answer({
       interaction_id,
       answer: choice.id,
+      ...(seen !== undefined && { seen }),
       ...(caller.isUnattended && content !== undefined && { content: contentFor(asked.form ?? [], content) }),
       ...(note !== undefined && { note })
     })
@@ -85,6 +101,25 @@ export const answerQuestion = tool({
     })
   }
 })
+
+const noDigest =
+  "invalid: Name the digest of the approval, as wait shows it, so that you allow nothing that has changed since you have seen it."
+
+/** Said of what words cannot show whole. */
+const elsewhere = (page: string): string =>
+  `Not all of it is shown here, so it can be refused here and allowed at ${page}.`
+
+const isLeave = ({ options }: Interaction, id: string): boolean =>
+  options.find((option) => option.id === id)?.kind.startsWith("allow") ?? false
+
+/** The choices of a person, who allows only what is shown whole; those of an assistant that decides are all options. */
+const choicesOf = ({ isUnattended }: Caller, asked: Interaction) => {
+  const { kind, options } = asked
+  if (isUnattended) return options.map(({ id, name }) => ({ id, name }))
+  if (!byOption.has(kind)) return []
+  const isWhole = isShownWhole(asked)
+  return options.filter(({ id }) => isWhole || !isLeave(asked, id)).map(({ id, name }) => ({ id, name }))
+}
 
 const openQuestion = async (reins: Reins, session_id: string, id: string): Promise<Interaction | undefined> => {
   for await (const each of reins.interactions.list({ session_id, state: "pending", limit: 200 }))

@@ -1,4 +1,5 @@
-import { type Changeset, type Interaction, nothingTold, type Reins, type Turn } from "@reins/client"
+import { askedText, type Changeset, type Interaction, nothingTold, type Reins, type Turn } from "@reins/client"
+import { cut } from "./Tool.js"
 
 const ended: ReadonlySet<Turn["state"]> = new Set(["succeeded", "failed", "cancelled", "interrupted"])
 
@@ -6,12 +7,19 @@ export const hasEnded = ({ state }: Pick<Turn, "state">): boolean => ended.has(s
 
 const shownTurn = ({ id, reason, reason_message, state }: Turn) => ({ id, state, reason, reason_message })
 
-/** A question, whole, because an assistant may be the one who decides. */
+/** The most characters of what one approval is about. */
+const mostOfSubject = 20_000
+
+/** A question, whole, because an assistant may be the one who decides. The digest of its subject goes with the answer. */
 export const shownQuestion = (asked: Interaction) => ({
   interaction_id: asked.id,
   kind: asked.kind,
   title: asked.title,
-  description: asked.description ?? (asked.kind === "approval" ? nothingTold : null),
+  description:
+    asked.subject === null
+      ? (asked.description ?? (asked.kind === "approval" ? nothingTold : null))
+      : cut(askedText(asked), mostOfSubject),
+  ...(asked.subject !== null && { complete: asked.subject.complete, digest: asked.subject.digest }),
   options: asked.options.map(({ id, kind, name }) => ({ id, name, kind })),
   form: asked.form,
   url: asked.url

@@ -6,6 +6,9 @@ import { cut } from "./Tool.js"
 /** The most characters of one subject. The page of the question has the rest. */
 const mostCharacters = 40_000
 
+/** The most characters of an approval, so that its session and its title stand before it. */
+const mostOfSubject = mostCharacters - 4000
+
 /** The session that a question is about. */
 export const sessionOf = async (reins: Reins, session_id: string) => {
   const { base, id, title } = await reins.sessions.get({ session_id })
@@ -14,11 +17,16 @@ export const sessionOf = async (reins: Reins, session_id: string) => {
 
 type OfSession = Awaited<ReturnType<typeof sessionOf>>
 
+/** True for a question that the words for a person show whole. */
+export const isShownWhole = (asked: Interaction): boolean =>
+  asked.kind !== "approval" || (asked.subject?.complete === true && askedText(asked).length < mostOfSubject)
+
 /** The question of an agent in full: its session, its repository, and the whole input of the call that it asks for. */
 export const questionText = async (reins: Reins, of: OfSession, asked: Interaction): Promise<string> => {
   const lines = [`An agent asks: ${asked.title}`, ...linesOf(of)]
   if (of.ref !== null) lines.push(`Started from: ${of.ref}`)
-  const input = asked.tool === null ? await callText(reins, asked) : textOf(asked.tool.input)
+  const input =
+    asked.subject !== null ? "" : asked.tool === null ? await callText(reins, asked) : textOf(asked.tool.input)
   const details = askedText(asked)
   // The log has the whole of an input that the description has not.
   const isCut = input !== "" && details.includes("more characters are in the events")

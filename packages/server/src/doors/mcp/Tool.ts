@@ -29,15 +29,17 @@ export interface PersonalQuestion {
   readonly choices: ReadonlyArray<{ readonly id: string; readonly name: string }>
   /** The page of the console that has the question. */
   readonly page: string
+  /** The digest of what the message shows; absent for a question that cannot change. */
+  readonly seen?: string | undefined
 }
 
 /**
- * `unclear`: the answer is none of the choices. `shown`: the person was led to the page. `unable`: the assistant's program shows neither questions nor
+ * `changed`: the person has answered another question than this. `unclear`: the answer is none of the choices. `shown`: the person was led to the page. `unable`: the assistant's program shows neither questions nor
  * links. `asking`: the result brings the question, and the call comes again with the answer.
  */
 export type PersonalAnswer =
   | { readonly kind: "chosen"; readonly id: string }
-  | { readonly kind: "declined" | "unclear" | "shown" | "unable" }
+  | { readonly kind: "declined" | "changed" | "unclear" | "shown" | "unable" }
   | { readonly kind: "asking"; readonly result: InputRequiredResult }
 
 /** One call of a tool. */

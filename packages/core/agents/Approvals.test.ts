@@ -82,6 +82,7 @@ for (const { id, kind, manifests, shows, steps } of walks)
             const content = script("Work.", ...steps, { say: "Worked." })
             yield* (yield* Messages).send(principal, session.id, { content })
             const texts: Array<string> = []
+            const incomplete: Array<string> = []
             const answered = new Set<string>()
             for (;;) {
               const events = yield* eventsUntil(
@@ -94,6 +95,8 @@ for (const { id, kind, manifests, shows, steps } of walks)
               for (const interaction of asked.items) {
                 answered.add(interaction.id)
                 texts.push(`${interaction.title}\n${interaction.description}`)
+                if (interaction.subject?.complete !== true) incomplete.push(JSON.stringify(interaction.subject))
+                assert.notInclude(JSON.stringify(interaction.subject?.edits ?? []), session.id)
                 yield* interactions.answer(principal, interaction.id, { answer: optionOf(interaction, "allow_once") })
               }
             }
@@ -103,6 +106,7 @@ for (const { id, kind, manifests, shows, steps } of walks)
                 `step ${at} is shown by none of:\n${texts.join("\n\n")}`
               )
             assert.isFalse(texts.some((text) => text.includes("no more about it")))
+            assert.deepStrictEqual(incomplete, [])
           }),
         {},
         manifests

@@ -12,7 +12,7 @@ interface Card {
 }
 
 /** The time that a card has to be there before the key acts on it, so that nobody allows what has just come, in milliseconds. */
-const leastAgeMs = 500
+export const leastAgeMs = 500
 
 const cards = new Set<Card>()
 

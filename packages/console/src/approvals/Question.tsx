@@ -1,10 +1,10 @@
 import { useSignal } from "@preact/signals"
 import { type ApprovalSubject, changedLines, type Interaction, nothingTold, shownName } from "@reins/client"
-import { useRef } from "preact/hooks"
+import { useEffect, useRef } from "preact/hooks"
 import { mayWrite } from "../inbox/Workspace.js"
 import { State, Time } from "../ui/Basics.js"
 import { count } from "../words/Words.js"
-import { useAllowKey } from "./AllowKey.js"
+import { leastAgeMs, useAllowKey } from "./AllowKey.js"
 import { type Answer, Answers, isLeave, nameOf, useAnswer } from "./Answers.js"
 import { Request } from "./Request.js"
 import { Subject } from "./Subject.js"
@@ -40,6 +40,7 @@ const OpenApproval = ({ agent, interaction }: QuestionProps) => {
   const isOpened = useSignal(false)
   const answer = useAnswer(interaction)
   const first = useRef(subject?.digest)
+  const isFresh = useIsFresh(subject?.digest)
   const longest = subject === null ? 0 : longestOf(subject)
   const most = isOpened.value ? mostLines : fewLines
   const isWhole = subject?.complete === true && longest <= most
@@ -65,9 +66,19 @@ const OpenApproval = ({ agent, interaction }: QuestionProps) => {
           The agent has changed this since it asked.
         </p>
       )}
-      <Answers interaction={interaction} answer={answer} isWhole={isWhole} />
+      <Answers interaction={interaction} answer={answer} isWhole={isWhole && !isFresh} />
     </section>
   )
+}
+
+/** True for a moment after a subject has taken the place of another one, so that nobody allows what comes under their pointer. */
+const useIsFresh = (digest: string | undefined): boolean => {
+  const settled = useSignal(digest)
+  useEffect(() => {
+    const timer = setTimeout(() => (settled.value = digest), leastAgeMs)
+    return () => clearTimeout(timer)
+  }, [digest, settled])
+  return settled.value !== digest
 }
 
 const OtherQuestion = ({ agent, interaction }: QuestionProps) => {

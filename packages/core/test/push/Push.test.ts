@@ -69,13 +69,17 @@ for (const { layer, name } of databases) {
           yield* service.until(1)
           yield* happen(sessionId, "turn.action_required")
           yield* service.until(2)
-          yield* happen(sessionId, "turn.succeeded")
+          const subject = { kind: "edit", files: 2 }
+          yield* happen(sessionId, "turn.action_required", { interaction: { ...interaction, subject } })
           yield* service.until(3)
+          yield* happen(sessionId, "turn.succeeded")
+          yield* service.until(4)
           const read = service.arrived.map(({ body }) => browser.read(body))
           const of = { title: "Count the items", session_id: sessionId }
           assert.deepStrictEqual(read, [
             { ...of, body: "Asks for your approval. Open it to see what for." },
             { ...of, body: "Needs your answer." },
+            { ...of, body: "Asks to change 2 files. Open it to see all of it." },
             { ...of, body: "The turn has ended." }
           ])
           const [first] = service.arrived

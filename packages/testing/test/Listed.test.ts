@@ -50,3 +50,25 @@ it("docs/architecture.md has the floors that the lint rule holds, and the rule h
     held.flat()
   )
 })
+
+it("docs/promises.md has every promise of docs/concepts.md in its words, with tests that there are", () => {
+  const promises = [...readFileSync(join(root, "docs/concepts.md"), "utf8").matchAll(/^- \*\*(.+?)\.\*\*/gm)].map(
+    ([, name]) => name
+  )
+  const page = readFileSync(join(root, "docs/promises.md"), "utf8")
+  const rows = [...page.matchAll(/^\| (?!Promise|---)(.*?) ?\| .* \| (.*) \|$/gm)]
+  assert.deepStrictEqual(
+    rows.flatMap(([, name = ""]) => (name === "" ? [] : [name])),
+    promises
+  )
+  const files = [...testsBelow("packages")]
+  for (const [row, , proof = ""] of rows) {
+    const tests = [...proof.matchAll(/`([\w/]+)`/g)].map(([, name]) => name)
+    assert.isNotEmpty(tests, row)
+    for (const name of tests)
+      assert.isTrue(
+        files.some((file) => file.endsWith(`/${name}.test.ts`)),
+        `${name} of ${row}`
+      )
+  }
+})

@@ -124,6 +124,15 @@ describe("a private repository at the command line", () => {
     assert.strictEqual(refused.status, 1)
     assert.include(refused.stderr, `${host} does not open the repository with this token.`)
     assert.deepStrictEqual(await ofForge(), [])
+    const { secret } = await client.apiKeys.create({ name: "ci", scopes: ["read", "write"] })
+    const mayNot = await reinsAt({ ...at, env: { ...at.env, REINS_API_KEY: secret, REINS_GIT_TOKEN: token } }, [
+      "connections",
+      "add"
+    ])
+    assert.strictEqual(mayNot.status, 1)
+    assert.match(mayNot.stderr, /key .*scope.*admin/i)
+    assert.notInclude(mayNot.stderr, token)
+    assert.deepStrictEqual(await ofForge(), [])
     const saved = await withToken(token)
     assert.strictEqual(saved.status, 0, saved.stderr)
     assert.notInclude(saved.stdout + saved.stderr, token)

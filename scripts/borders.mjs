@@ -98,7 +98,7 @@ const leavesOf = (source, name) => {
   return found === undefined ? 0 : total(found.members)
 }
 
-const rowFile = files.find(({ path }) => path === "sessions/SessionRow.ts")
+const rowFile = files.find(({ path }) => path === "sessions/rows/SessionRow.ts")
 const row = ts.createSourceFile(rowFile.path, rowFile.text, ts.ScriptTarget.Latest, true)
 
 const importersOf = (path) => [...new Set(arrows.filter(({ to }) => to === path).map(({ from }) => from.path))]
@@ -111,17 +111,17 @@ const gates = [
     bound: 25,
     today: 50
   },
-  { what: "pairs of a folder and one inside of it that need each other", found: pairsOfParent(), bound: 0, today: 15 },
+  { what: "pairs of a folder and one inside of it that need each other", found: pairsOfParent(), bound: 0, today: 9 },
   {
     what: "folders of more than 2,500 lines or 25 files",
     found: over("folder", { lines: 2500, files: 25 }),
     bound: 0,
-    today: 15
+    today: 14
   },
   { what: "rooms of more than 4,000 lines", found: over("room", { lines: 4000 }), bound: 0, today: 7 },
   {
     what: "files that import SessionStore",
-    found: importersOf("sessions/SessionStore.ts").length,
+    found: importersOf("sessions/rows/SessionStore.ts").length,
     bound: 60,
     today: 122
   },

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { jobStates } from "@reins/core/jobs/Job"
 import { mergeRequestStates } from "@reins/core/requests/rows/MergeRequest"
-import { turnStates } from "@reins/core/sessions/Turn"
+import { turnStates } from "@reins/core/sessions/rows/Turn"
 import { jobEnds, mergeRequestEnds, turnEnds } from "../src/Following.js"
 import { Reins, ReinsApiError } from "../src/index.js"
 import { type Answer, frame, json, openStream, refuse, serve } from "./ScriptedServer.js"

@@ -11,12 +11,12 @@ const schema = join(source, "store/schema")
 const lasting: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ["leases", "working_trees", "agent_states"].map((table) => [
-      `sessions/SessionStatements.ts names ${table}`,
+      `sessions/rows/SessionStatements.ts names ${table}`,
       "a session is read in one statement, with its lease, its files and the memory of its agent, and added with what its files start from"
     ])
   ),
-  "sessions/Quotas.ts names working_trees": "the quotas of a workspace count the files of its sessions",
-  "sessions/Quotas.ts names leases":
+  "sessions/rows/Quotas.ts names working_trees": "the quotas of a workspace count the files of its sessions",
+  "sessions/rows/Quotas.ts names leases":
     "the files of a session with a lease change at any time, so they are measured again",
   "worktrees/SessionFacts.ts names sessions":
     "one statement tells of all sessions which files belong to them, for a backup and for the doctor",
@@ -30,7 +30,7 @@ const lasting: Readonly<Record<string, string>> = {
     "one statement tells of all sessions what of their files is sealed, for a backup and for the doctor, also of many",
   "automations/AutomationStore.ts names followers":
     "an automation that is gone or has another trigger leaves no position of its reader",
-  "sessions/search/SearchIndex.ts names agreements":
+  "sessions/rows/SearchIndex.ts names agreements":
     "how far earlier texts are in the index is agreed on by all processes of a database",
   "deliveries/DeliveryRows.ts names changesets":
     "the commits of a branch are told from those of people by the trees of their changesets",
@@ -60,7 +60,7 @@ const lasting: Readonly<Record<string, string>> = {
   "identity/Removal.ts names jobs": "the mails of invitations are found by the jobs that sent them",
   "jobs/WorkspaceRows.ts names workspace_invitations": "the jobs that send mails are found by their invitations",
   "jobs/WorkspaceRows.ts names accounts": "the jobs that send mails are found by their accounts",
-  "sessions/SessionFilters.ts names working_trees": "sessions are listed by their repository",
+  "sessions/rows/SessionFilters.ts names working_trees": "sessions are listed by their repository",
   "store/SessionLog.ts names session_deletions": "events that tell of a deletion are purged after its receipt",
   "store/WorkspaceRows.ts names session_deletions": "the log of a workspace goes with the receipts of its sessions",
   "tools/Acting.ts names turns": "a call looks up the key of its turn",

@@ -16,7 +16,7 @@ import { GivenTimestamp, Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
 import { BudgetInput } from "../budgets/Budget.js"
 import { CareInput } from "../projects/CarePolicy.js"
-import { SessionInput } from "../sessions/SessionsApi.js"
+import { SessionInput } from "../sessions/creation/SessionsApi.js"
 import { AutomationRun } from "./AutomationRun.js"
 
 export const ScheduleTrigger = Schema.Struct({

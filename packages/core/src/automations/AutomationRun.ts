@@ -12,7 +12,7 @@ import {
 import * as StateMachine from "@reins/base/domain/StateMachine"
 import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { Usage } from "../sessions/Session.js"
+import { Usage } from "../sessions/rows/Session.js"
 
 export const AutomationRunKind = Schema.Literal("schedule", "once", "hook", "event", "hand", "retry").annotations({
   description: "`hand`: somebody started it. `retry`: somebody had a run made again."

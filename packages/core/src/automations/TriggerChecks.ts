@@ -6,7 +6,7 @@ import { Git } from "@reins/machine/git/Git"
 import { checkPosted } from "@reins/machine/git/PostedUrl"
 import { Effect, ParseResult, Schema } from "effect"
 import { HookStore } from "../hooks/HookStore.js"
-import { SessionStore } from "../sessions/SessionStore.js"
+import { SessionStore } from "../sessions/rows/SessionStore.js"
 import type { AutomationDelivery, AutomationTarget, AutomationTrigger } from "./Automation.js"
 import { type Planned, plannedAfter, type Schedules } from "./Plan.js"
 

@@ -16,7 +16,7 @@ import { JobStore } from "../jobs/JobStore.js"
 import { oneMachine } from "../placement/Placements.js"
 import { ProjectStore } from "../projects/ProjectStore.js"
 import { Projects } from "../projects/Projects.js"
-import { SessionStore } from "../sessions/SessionStore.js"
+import { SessionStore } from "../sessions/rows/SessionStore.js"
 import { Journal } from "../store/Journal.js"
 
 /** The services that read the rows of sessions, and open the credentials of their repositories. A backup writes none of the rows. */

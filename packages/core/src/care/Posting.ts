@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import { JobStore } from "../jobs/JobStore.js"
 import type { MergeRequest } from "../requests/rows/MergeRequest.js"
-import { SessionStore } from "../sessions/SessionStore.js"
+import { SessionStore } from "../sessions/rows/SessionStore.js"
 import { type AttentionRow, type CareRow, CareStore, policyOf } from "./CareStore.js"
 
 /** The kind of the job that writes a comment. */

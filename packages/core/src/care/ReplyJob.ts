@@ -5,8 +5,8 @@ import { Effect, Schema } from "effect"
 import type { JobWork } from "../jobs/JobKind.js"
 import { forgeAccess, forgeJobError, stillClaimed } from "../requests/looks/ForgeAccess.js"
 import { MergeRequestStore } from "../requests/rows/MergeRequestStore.js"
+import { SessionStore } from "../sessions/rows/SessionStore.js"
 import { secretMask } from "../sessions/SecretMask.js"
-import { SessionStore } from "../sessions/SessionStore.js"
 import { CareStore } from "./CareStore.js"
 
 const Payload = Schema.Struct({ post_id: Schema.String })

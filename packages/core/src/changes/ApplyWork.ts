@@ -3,7 +3,7 @@ import type { SnapshotError } from "@reins/machine/bench/snapshots/TreeSnapshots
 import { GitError } from "@reins/machine/repository/run/GitError"
 import { Effect } from "effect"
 import { JobError } from "../jobs/JobKind.js"
-import { SessionStore } from "../sessions/SessionStore.js"
+import { SessionStore } from "../sessions/rows/SessionStore.js"
 import type { Commit } from "../store/Commit.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import { type Application, ApplicationReason } from "./Application.js"

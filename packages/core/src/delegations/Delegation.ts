@@ -3,7 +3,7 @@ import { ChangesetId, DelegationId, ResultId, SessionId, WaitId, WorkspaceId } f
 import * as StateMachine from "@reins/base/domain/StateMachine"
 import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { ResultSchema } from "../sessions/results/TurnResult.js"
+import { ResultSchema } from "../sessions/rows/TurnResult.js"
 
 export const DelegationState = Schema.Literal(
   "pending",

@@ -7,8 +7,8 @@ import { pageFields } from "@reins/base/domain/Query"
 import { Schema } from "effect"
 import { OperationRef } from "../jobs/Job.js"
 import { HarnessSelection } from "../projects/Project.js"
-import { MessageSend, SentMessage } from "../sessions/ConversationApi.js"
-import { ResultSchema } from "../sessions/results/TurnResult.js"
+import { MessageSend, SentMessage } from "../sessions/messages/ConversationApi.js"
+import { ResultSchema } from "../sessions/rows/TurnResult.js"
 import { Delegation, DelegationState, Result, ResultKind, Wait, Wake } from "./Delegation.js"
 
 /** A name on one line, which becomes the title of the child session. */

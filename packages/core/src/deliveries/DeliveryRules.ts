@@ -2,7 +2,7 @@ import { actionsOf, type Condition, type Rules } from "@reins/base/domain/Condit
 import type { Principal } from "@reins/base/domain/Principal"
 import { ReinsError } from "@reins/base/domain/ReinsError"
 import { canChange } from "../access/Access.js"
-import type { SeenSession } from "../sessions/SessionRow.js"
+import type { SeenSession } from "../sessions/rows/SessionRow.js"
 import {
   type ActionableDelivery,
   type Delivery,

@@ -9,8 +9,8 @@ import {
   Compaction
 } from "@reins/machine/harness/AgentReport"
 import { Schema } from "effect"
-import { Usage } from "../sessions/Session.js"
-import { ToolPayload, ToolUpdate } from "../sessions/ToolCall.js"
+import { Usage } from "../sessions/rows/Session.js"
+import { ToolPayload, ToolUpdate } from "../sessions/rows/ToolCall.js"
 
 const UsagePayload = Schema.Struct({
   usage: field(Usage, "Tokens and cost of the turn so far."),

@@ -1,9 +1,9 @@
 import type { AgentPlan } from "@reins/machine/harness/AgentReport"
 import { Stream } from "effect"
-import type { Interaction } from "../sessions/Interaction.js"
-import { type AnswerPart, type Message, textOf } from "../sessions/Message.js"
-import type { ToolPayload } from "../sessions/ToolCall.js"
-import type { Turn } from "../sessions/Turn.js"
+import type { Interaction } from "../sessions/rows/Interaction.js"
+import { type AnswerPart, type Message, textOf } from "../sessions/rows/Message.js"
+import type { ToolPayload } from "../sessions/rows/ToolCall.js"
+import type { Turn } from "../sessions/rows/Turn.js"
 import type { ExportedChangeset } from "./ExportsApi.js"
 import type { Part, SessionParts } from "./SessionParts.js"
 

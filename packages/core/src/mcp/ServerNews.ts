@@ -1,7 +1,7 @@
 import type { NewEvent } from "@reins/base/domain/Event"
 import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
-import type { SessionRow } from "../sessions/SessionRow.js"
+import type { SessionRow } from "../sessions/rows/SessionRow.js"
 import { Journal } from "../store/Journal.js"
 import type { Look } from "./ServerLooks.js"
 

@@ -11,8 +11,8 @@ import { Connections } from "../connections/Connections.js"
 import { notBranch } from "../deliveries/BranchName.js"
 import type { Delivery } from "../deliveries/Delivery.js"
 import { Projects } from "../projects/Projects.js"
-import { gitChoiceOf } from "../sessions/GitChoice.js"
-import type { SessionRow } from "../sessions/SessionRow.js"
+import { gitChoiceOf } from "../sessions/creation/GitChoice.js"
+import type { SessionRow } from "../sessions/rows/SessionRow.js"
 import type { MergeRequestInput } from "./RequestsApi.js"
 
 /**

@@ -1,7 +1,7 @@
-import { MessagesApi, TurnsApi } from "./ConversationApi.js"
-import { InteractionsApi } from "./InteractionsApi.js"
-import { SessionsApi } from "./SessionsApi.js"
-import { WorkspaceUsageApi } from "./Usage.js"
+import { SessionsApi } from "./creation/SessionsApi.js"
+import { MessagesApi, TurnsApi } from "./messages/ConversationApi.js"
+import { InteractionsApi } from "./questions/InteractionsApi.js"
+import { WorkspaceUsageApi } from "./usage/Usage.js"
 
 /** The endpoints of this room. */
 export const groups = [SessionsApi, WorkspaceUsageApi, MessagesApi, TurnsApi, InteractionsApi] as const

@@ -2,10 +2,10 @@ import { eventKinds, type PayloadsOf } from "@reins/base/domain/Event"
 import { field } from "@reins/base/domain/Field"
 import { ChangesetId, MessageId, SessionId, TurnId } from "@reins/base/domain/Ids"
 import { Schema } from "effect"
-import { Interaction } from "./Interaction.js"
-import { Message, MessagePart } from "./Message.js"
-import { Labels, LinkKind, SessionLifecycle } from "./Session.js"
-import { Turn } from "./Turn.js"
+import { Interaction } from "./rows/Interaction.js"
+import { Message, MessagePart } from "./rows/Message.js"
+import { Labels, LinkKind, SessionLifecycle } from "./rows/Session.js"
+import { Turn } from "./rows/Turn.js"
 
 const SessionPayload = Schema.Struct({
   lifecycle: field(SessionLifecycle, "The state of the session."),

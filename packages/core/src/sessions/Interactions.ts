@@ -9,12 +9,12 @@ import { Context, Effect, Layer } from "effect"
 import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
-import { type CallClaim, type Interaction, interactionStates } from "./Interaction.js"
-import type { ClaimInput, InteractionAnswer } from "./InteractionsApi.js"
 import { type InteractionFilter, InteractionStore } from "./questions/InteractionStore.js"
+import type { ClaimInput, InteractionAnswer } from "./questions/InteractionsApi.js"
 import type { GivenAnswer } from "./questions/ResolveInteraction.js"
 import { isOver, ToolCallStore } from "./questions/ToolCallStore.js"
-import { SessionStore } from "./SessionStore.js"
+import { type CallClaim, type Interaction, interactionStates } from "./rows/Interaction.js"
+import { SessionStore } from "./rows/SessionStore.js"
 
 /** The questions of agents, as people read and answer them. */
 export class Interactions extends Context.Tag("@reins/core/sessions/Interactions")<

@@ -7,14 +7,14 @@ import { Context, Effect, Layer } from "effect"
 import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
-import type { MessageSend, SentMessage } from "./ConversationApi.js"
 import { OfferedTools } from "./functions/OfferedTools.js"
 import { Inbox } from "./Inbox.js"
-import type { Message } from "./Message.js"
 import type { Unpostable } from "./MessageAdmission.js"
+import type { MessageSend, SentMessage } from "./messages/ConversationApi.js"
 import { MessageStore } from "./messages/MessageStore.js"
 import { ResultSchemas } from "./results/ResultSchemas.js"
-import { SessionStore } from "./SessionStore.js"
+import type { Message } from "./rows/Message.js"
+import { SessionStore } from "./rows/SessionStore.js"
 
 /** The conversation of a session: its messages in order, and the way to add one. */
 export class Messages extends Context.Tag("@reins/core/sessions/Messages")<

@@ -1,14 +1,14 @@
 import { Effect } from "effect"
 import type { Operations } from "../store/Operation.js"
-import type { MessagesApi, TurnsApi } from "./ConversationApi.js"
+import type { SessionsApi } from "./creation/SessionsApi.js"
 import type { operationErrors } from "./Errors.js"
 import { Interactions } from "./Interactions.js"
-import type { InteractionsApi } from "./InteractionsApi.js"
 import { Messages } from "./Messages.js"
+import type { MessagesApi, TurnsApi } from "./messages/ConversationApi.js"
+import type { InteractionsApi } from "./questions/InteractionsApi.js"
 import { Sessions } from "./Sessions.js"
-import type { SessionsApi } from "./SessionsApi.js"
 import { Turns } from "./Turns.js"
-import type { WorkspaceUsageApi } from "./Usage.js"
+import type { WorkspaceUsageApi } from "./usage/Usage.js"
 import { Usages } from "./usage/Usages.js"
 
 export const sessions = Effect.gen(function* () {

@@ -3,9 +3,9 @@ import type { ProjectId, SessionId, TurnId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
-import type { SessionLifecycle } from "./Session.js"
-import { SessionStore } from "./SessionStore.js"
-import { isUnsettled } from "./turns/TurnConditions.js"
+import type { SessionLifecycle } from "./rows/Session.js"
+import { SessionStore } from "./rows/SessionStore.js"
+import { isUnsettled } from "./rows/TurnConditions.js"
 
 /** The sessions that were made from a project. */
 export const projectUses = Effect.gen(function* () {

@@ -6,7 +6,7 @@ import { Effect, Option, type Redacted } from "effect"
 import { openCredentials } from "../connections/SealedCredentials.js"
 import { projectSecretStore } from "../projects/ProjectSecretStore.js"
 import { Database } from "../store/Database.js"
-import type { SessionRow } from "./SessionRow.js"
+import type { SessionRow } from "./rows/SessionRow.js"
 
 /** Blanks secrets in every text of a value. The value keeps its shape. Others are served between the slices of a long text. */
 export type Mask = <A>(value: A) => Effect.Effect<A>

@@ -5,9 +5,9 @@ import { Effect } from "effect"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
-import { noUsageStored } from "./Session.js"
-import type { SessionRow } from "./SessionRow.js"
-import { searchIndex } from "./search/SearchIndex.js"
+import { searchIndex } from "./rows/SearchIndex.js"
+import { noUsageStored } from "./rows/Session.js"
+import type { SessionRow } from "./rows/SessionRow.js"
 
 /** The ways in which a session goes for good. */
 export const sessionRemoval = Effect.gen(function* () {

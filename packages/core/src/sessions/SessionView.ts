@@ -1,8 +1,8 @@
 import { budgetIn } from "../budgets/BudgetRow.js"
-import { gitChoiceOf } from "./GitChoice.js"
-import { type Session, usageOf } from "./Session.js"
-import { activityOf } from "./SessionActivity.js"
-import { leaseStateOf, type SessionRow } from "./SessionRow.js"
+import { gitChoiceOf } from "./creation/GitChoice.js"
+import { type Session, usageOf } from "./rows/Session.js"
+import { activityOf } from "./rows/SessionActivity.js"
+import { leaseStateOf, type SessionRow } from "./rows/SessionRow.js"
 
 /** The session as clients see it, with what the caller can do with it. */
 export const toSession = (row: SessionRow, actions: Session["actions"]): Session => ({

@@ -4,8 +4,8 @@ import { ChangesetId, SessionId, ShareId } from "@reins/base/domain/Ids"
 import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
 import { ChangedFile } from "../changes/Changeset.js"
-import { AnswerPart, MessageRole, TextBlock } from "../sessions/Message.js"
-import { SessionActivity, SessionLifecycle } from "../sessions/Session.js"
+import { AnswerPart, MessageRole, TextBlock } from "../sessions/rows/Message.js"
+import { SessionActivity, SessionLifecycle } from "../sessions/rows/Session.js"
 
 export const ShareInclude = Schema.Literal("changes", "reasoning", "tools").annotations({
   description:

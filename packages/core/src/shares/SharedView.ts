@@ -1,5 +1,5 @@
 import type { Changeset } from "../changes/Changeset.js"
-import { type AnswerPart, type Message, withoutResult } from "../sessions/Message.js"
+import { type AnswerPart, type Message, withoutResult } from "../sessions/rows/Message.js"
 import type { SharedChangeset, SharedMessage, ShareInclude } from "./Share.js"
 
 /** True for a message of the conversation. Notes are for members, and the others pass between sessions. */

@@ -1,6 +1,6 @@
 import { notFound } from "@reins/base/domain/ReinsError"
 import { Effect } from "effect"
-import { SessionStore } from "../sessions/SessionStore.js"
+import { SessionStore } from "../sessions/rows/SessionStore.js"
 import { TurnStore } from "../sessions/turns/TurnStore.js"
 import type { Operations } from "../store/Operation.js"
 import { CallLedger } from "./CallLedger.js"

@@ -3,8 +3,8 @@ import { ReinsError } from "@reins/base/domain/ReinsError"
 import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import type { OfferedTool, ToolImage } from "@reins/machine/relay/mcp/ToolOffer"
 import { Data, Effect, JSONSchema, ParseResult, Schema } from "effect"
-import type { SessionRow } from "../sessions/SessionRow.js"
-import type { Turn } from "../sessions/Turn.js"
+import type { SessionRow } from "../sessions/rows/SessionRow.js"
+import type { Turn } from "../sessions/rows/Turn.js"
 
 /** A turn on whose behalf tools are called. */
 export interface ToolTurn {

@@ -4,7 +4,7 @@ import type { OfferedTool, ToolOffer } from "@reins/machine/relay/mcp/ToolOffer"
 import { Context, Effect, Layer } from "effect"
 import { Projects } from "../projects/Projects.js"
 import { OfferedTools } from "../sessions/functions/OfferedTools.js"
-import type { SessionRow } from "../sessions/SessionRow.js"
+import type { SessionRow } from "../sessions/rows/SessionRow.js"
 import { modelSchema } from "./ModelSchema.js"
 import type { HostedTool } from "./Tool.js"
 

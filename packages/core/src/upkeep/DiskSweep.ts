@@ -1,6 +1,6 @@
 import { Bench } from "@reins/machine/bench/Bench"
 import { Effect } from "effect"
-import { Quotas } from "../sessions/Quotas.js"
+import { Quotas } from "../sessions/rows/Quotas.js"
 
 /** The most sessions that one sweep measures. */
 const batch = 500

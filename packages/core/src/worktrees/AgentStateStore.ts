@@ -1,7 +1,7 @@
 import type { SessionId } from "@reins/base/domain/Ids"
 import type { SnapshotManifest } from "@reins/machine/bench/snapshots/SnapshotManifest"
 import { Context, Effect, Layer } from "effect"
-import type { AgentState } from "../sessions/SessionRow.js"
+import type { AgentState } from "../sessions/rows/SessionRow.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 

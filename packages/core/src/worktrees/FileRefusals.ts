@@ -2,8 +2,8 @@ import { ReinsError } from "@reins/base/domain/ReinsError"
 import type { SnapshotError } from "@reins/machine/bench/snapshots/TreeSnapshots"
 import type { GitError } from "@reins/machine/repository/run/GitError"
 import { Effect } from "effect"
-import { notOpen } from "../sessions/Refusals.js"
-import type { SessionRow } from "../sessions/SessionRow.js"
+import { notOpen } from "../sessions/rows/Refusals.js"
+import type { SessionRow } from "../sessions/rows/SessionRow.js"
 
 /** Fails for a session that was closed, and whose files go with it. */
 export const requireNotClosed = (row: SessionRow) =>

@@ -11,8 +11,8 @@ import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { OpenConnection } from "../connections/OpenConnection.js"
 import { TokenMint } from "../connections/TokenMint.js"
 import { Projects } from "../projects/Projects.js"
-import { gitChoiceOf } from "../sessions/GitChoice.js"
-import type { SessionRow } from "../sessions/SessionRow.js"
+import { gitChoiceOf } from "../sessions/creation/GitChoice.js"
+import type { SessionRow } from "../sessions/rows/SessionRow.js"
 
 /**
  * The lookup of the credential for the repository of a session; undefined without one. The session may name the connection. Without a name, the first

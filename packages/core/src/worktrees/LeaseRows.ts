@@ -1,8 +1,8 @@
 import type { LeaseId, SessionId } from "@reins/base/domain/Ids"
 import type { Timestamp } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
-import { type LeaseState, leaseStates } from "../sessions/Session.js"
-import type { Lease } from "../sessions/SessionRow.js"
+import { type LeaseState, leaseStates } from "../sessions/rows/Session.js"
+import type { Lease } from "../sessions/rows/SessionRow.js"
 import type { Commit } from "../store/Commit.js"
 import type { Database } from "../store/Database.js"
 

@@ -1,7 +1,7 @@
 import { Bench } from "@reins/machine/bench/Bench"
 import { Effect } from "effect"
 import { Projects } from "../projects/Projects.js"
-import type { SessionRow } from "../sessions/SessionRow.js"
+import type { SessionRow } from "../sessions/rows/SessionRow.js"
 import { makeGitSettling } from "./GitSettling.js"
 import { Leases } from "./Leases.js"
 import { makeListeners } from "./TreeEars.js"

@@ -1,6 +1,6 @@
 import type { SessionId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
-import type { LeaseState, SessionLifecycle, WorkspaceState } from "../sessions/Session.js"
+import type { LeaseState, SessionLifecycle, WorkspaceState } from "../sessions/rows/Session.js"
 import type { Database } from "../store/Database.js"
 
 /** The facts that tell which files belong to a session. */

@@ -4,9 +4,9 @@ import { Effect } from "effect"
 import type { ProjectSpec } from "../projects/Project.js"
 import { projectEnvironment } from "../projects/ProjectEnvironment.js"
 import { isFor, setupStepSeconds } from "../projects/ProjectSetup.js"
-import { boundsOf, limitsOf } from "../sessions/SessionBounds.js"
-import type { WorkspaceSeed } from "../sessions/SessionOrigin.js"
-import type { SessionRow } from "../sessions/SessionRow.js"
+import { boundsOf, limitsOf } from "../sessions/creation/SessionBounds.js"
+import type { WorkspaceSeed } from "../sessions/creation/SessionOrigin.js"
+import type { SessionRow } from "../sessions/rows/SessionRow.js"
 
 /** True for a spec whose workspaces are prepared by commands. */
 export const hasSetup = ({ setup = [] }: ProjectSpec): boolean => setup.length > 0

@@ -4,7 +4,7 @@ import { assert, layer } from "@effect/vitest"
 import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Deliveries } from "@reins/core/deliveries/Deliveries"
 import { JobStore } from "@reins/core/jobs/JobStore"
-import { SessionStore } from "@reins/core/sessions/SessionStore"
+import { SessionStore } from "@reins/core/sessions/rows/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import {
   codeOf,

@@ -3,7 +3,7 @@ import { cutText } from "@reins/base/base/CutText"
 import type { NewEvent } from "@reins/base/domain/Event"
 import { MessageId } from "@reins/base/domain/Ids"
 import { TurnOutput } from "@reins/core/execution/run/TurnOutput"
-import { foldTool, type ToolPayload } from "@reins/core/sessions/ToolCall"
+import { foldTool, type ToolPayload } from "@reins/core/sessions/rows/ToolCall"
 import type { HarnessEvent, Tool } from "@reins/machine/harness/HarnessEvent"
 import * as fc from "fast-check"
 

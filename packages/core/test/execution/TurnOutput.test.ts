@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { MessageId } from "@reins/base/domain/Ids"
 import { TurnOutput } from "@reins/core/execution/run/TurnOutput"
-import { noUsage } from "@reins/core/sessions/Session"
+import { noUsage } from "@reins/core/sessions/rows/Session"
 import type { HarnessEvent, HarnessUsage } from "@reins/machine/harness/HarnessEvent"
 import type { ModelCall } from "@reins/machine/relay/gateway/ModelCall"
 

@@ -1,6 +1,6 @@
 import type { Principal } from "@reins/base/domain/Principal"
 import { Messages } from "@reins/core/sessions/Messages"
-import { SessionStore } from "@reins/core/sessions/SessionStore"
+import { SessionStore } from "@reins/core/sessions/rows/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import { ToolRuns } from "@reins/core/tools/ToolRuns"

@@ -8,7 +8,7 @@ import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
 import { OperationRef } from "../../jobs/Job.js"
 import { HarnessSelection } from "../../projects/Project.js"
-import { LeaseState, Session, WorkspaceState } from "../../sessions/Session.js"
+import { LeaseState, Session, WorkspaceState } from "../../sessions/rows/Session.js"
 
 export const HarnessSwitchInput = Schema.Struct({
   harness: field(HarnessSelection, "The provider of the new session."),

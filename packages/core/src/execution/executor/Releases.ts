@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { JobStore } from "../../jobs/JobStore.js"
-import { releaseJobKind } from "../../sessions/SessionLifecycles.js"
-import type { SessionRow } from "../../sessions/SessionRow.js"
+import { releaseJobKind } from "../../sessions/creation/SessionLifecycles.js"
+import type { SessionRow } from "../../sessions/rows/SessionRow.js"
 
 /** Enqueues the job that ends the lease of a session; the workspace stays. */
 export const releases = Effect.map(

@@ -1,8 +1,8 @@
 import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Effect, ParseResult, Schema } from "effect"
 import { ChangesetStore } from "../../changes/ChangesetStore.js"
-import type { WorkspaceSeed } from "../../sessions/SessionOrigin.js"
-import type { SessionRow } from "../../sessions/SessionRow.js"
+import type { WorkspaceSeed } from "../../sessions/creation/SessionOrigin.js"
+import type { SessionRow } from "../../sessions/rows/SessionRow.js"
 
 /** The files of a changeset as the beginning of the session that goes on from its session. */
 export const makeSeed = Effect.gen(function* () {

@@ -1,7 +1,7 @@
 import { cutText } from "@reins/base/base/CutText"
 import type { AgentPlan, Media } from "@reins/machine/harness/AgentReport"
-import { type AnswerPart, type ContentBlock, withoutResult } from "../../sessions/Message.js"
-import type { ToolPayload } from "../../sessions/ToolCall.js"
+import { type AnswerPart, type ContentBlock, withoutResult } from "../../sessions/rows/Message.js"
+import type { ToolPayload } from "../../sessions/rows/ToolCall.js"
 
 /** The longest text of a tool call in a message, in characters. */
 const maxToolText = 4096

@@ -2,7 +2,7 @@ import { digestOf } from "@reins/base/base/CanonicalJson"
 import { cutText } from "@reins/base/base/CutText"
 import type { NewEvent } from "@reins/base/domain/Event"
 import type { Tool } from "@reins/machine/harness/HarnessEvent"
-import { changeOf, type ToolPayload } from "../../sessions/ToolCall.js"
+import { changeOf, type ToolPayload } from "../../sessions/rows/ToolCall.js"
 
 /** The longest text in an event, in characters. Longer texts are cut. The changeset holds the whole changes of files. */
 const maxText = 64 * 1024

@@ -4,9 +4,9 @@ import type { HarnessEvent } from "@reins/machine/harness/HarnessEvent"
 import type { QuestionAnswer } from "@reins/machine/harness/TurnInput"
 import { Deferred, Effect, FiberId } from "effect"
 import type { RunningAttempt } from "../../jobs/JobKind.js"
-import type { Interaction } from "../../sessions/Interaction.js"
 import type { InteractionStore } from "../../sessions/questions/InteractionStore.js"
-import type { Turn } from "../../sessions/Turn.js"
+import type { Interaction } from "../../sessions/rows/Interaction.js"
+import type { Turn } from "../../sessions/rows/Turn.js"
 
 /** The events of an agent about its questions. */
 export type QuestionEvent = Extract<HarnessEvent, { readonly _tag: "asked" | "revised" | "withdrawn" }>

@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { ConnectionStore } from "../../connections/ConnectionStore.js"
 import type { ProjectSpec } from "../../projects/Project.js"
 import { projectEnvironment } from "../../projects/ProjectEnvironment.js"
-import { limitsOf } from "../../sessions/SessionBounds.js"
-import type { SessionRow } from "../../sessions/SessionRow.js"
+import { limitsOf } from "../../sessions/creation/SessionBounds.js"
+import type { SessionRow } from "../../sessions/rows/SessionRow.js"
 import { connectionRefused, TurnRefused } from "./TurnRefused.js"
 
 /** The settings that the project of a session has for its agent, and the limits that the session asks for. */

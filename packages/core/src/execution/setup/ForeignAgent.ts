@@ -1,7 +1,7 @@
 import { Boot } from "@reins/base/base/Boot"
 import { Bench } from "@reins/machine/bench/Bench"
 import { Effect } from "effect"
-import type { SessionRow } from "../../sessions/SessionRow.js"
+import type { SessionRow } from "../../sessions/rows/SessionRow.js"
 import { Leases } from "../../worktrees/Leases.js"
 import { ownedCommits } from "../../worktrees/OwnedCommits.js"
 import { WorkingTrees } from "../../worktrees/WorkingTrees.js"

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import type { AgentState, SessionRow } from "../../sessions/SessionRow.js"
-import type { Turn } from "../../sessions/Turn.js"
+import type { AgentState, SessionRow } from "../../sessions/rows/SessionRow.js"
+import type { Turn } from "../../sessions/rows/Turn.js"
 import { modelCallStore } from "../../sessions/usage/ModelCallStore.js"
 
 /**

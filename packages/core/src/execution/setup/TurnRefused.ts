@@ -2,7 +2,7 @@ import type { AgentMissing } from "@reins/machine/bench/Agents"
 import type { GitError } from "@reins/machine/repository/run/GitError"
 import { Data } from "effect"
 import type { Unopenable } from "../../connections/ConnectionStore.js"
-import type { TurnReason } from "../../sessions/Turn.js"
+import type { TurnReason } from "../../sessions/rows/Turn.js"
 
 /** The reason that a turn could not be started. A `retryable` refusal is temporary. */
 export class TurnRefused extends Data.TaggedError("TurnRefused")<{

@@ -3,9 +3,9 @@ import { TurnId } from "@reins/base/domain/Ids"
 import { systemActor } from "../../access/Access.js"
 import type { Claim } from "../../jobs/Claim.js"
 import type { RunningAttempt } from "../../jobs/JobKind.js"
-import type { Message } from "../../sessions/Message.js"
-import type { SessionRow } from "../../sessions/SessionRow.js"
-import type { Turn, TurnReason } from "../../sessions/Turn.js"
+import type { Message } from "../../sessions/rows/Message.js"
+import type { SessionRow } from "../../sessions/rows/SessionRow.js"
+import type { Turn, TurnReason } from "../../sessions/rows/Turn.js"
 
 /** The actor for the moves that the service itself makes. */
 export const system = systemActor("turns")

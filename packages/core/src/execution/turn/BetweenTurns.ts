@@ -6,8 +6,8 @@ import { ApplicationStore } from "../../changes/ApplicationStore.js"
 import type { CapturedTree } from "../../changes/Capture.js"
 import { ChangesetStore } from "../../changes/ChangesetStore.js"
 import { UploadStore } from "../../sessions/messages/UploadStore.js"
-import type { SessionRow } from "../../sessions/SessionRow.js"
-import type { Turn } from "../../sessions/Turn.js"
+import type { SessionRow } from "../../sessions/rows/SessionRow.js"
+import type { Turn } from "../../sessions/rows/Turn.js"
 
 /** More files than these are told of as one. */
 const maxTold = 50

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { type Turn, turnStates } from "../../sessions/Turn.js"
+import { type Turn, turnStates } from "../../sessions/rows/Turn.js"
 import { stopOf, type TurnEnd } from "../../sessions/turns/TurnRow.js"
 import { TurnStore } from "../../sessions/turns/TurnStore.js"
 import { system } from "../setup/TurnWork.js"

@@ -1,7 +1,7 @@
 import { Clock, Effect } from "effect"
 import { systemActor } from "../../access/Access.js"
 import type { JobFailure } from "../../jobs/Job.js"
-import { SessionStore } from "../../sessions/SessionStore.js"
+import { SessionStore } from "../../sessions/rows/SessionStore.js"
 import { conditionRows, movedTo } from "../rows/ConditionRows.js"
 import { unmet } from "../rows/MergeConditions.js"
 import type { MergeRequest } from "../rows/MergeRequest.js"

@@ -8,7 +8,7 @@ import { TokenMint } from "../../connections/TokenMint.js"
 import { DeliveryStore } from "../../deliveries/DeliveryStore.js"
 import type { JobFailure } from "../../jobs/Job.js"
 import { type AttemptLost, JobError, type RunningAttempt } from "../../jobs/JobKind.js"
-import { SessionStore } from "../../sessions/SessionStore.js"
+import { SessionStore } from "../../sessions/rows/SessionStore.js"
 import { type MergeRequest, MergeRequestReason } from "../rows/MergeRequest.js"
 import type { Declined } from "../rows/MergeRequestWrites.js"
 

@@ -2,7 +2,7 @@ import { optional } from "@reins/base/domain/Endpoint"
 import { field } from "@reins/base/domain/Field"
 import { Schema } from "effect"
 import { OwnTool, ToolSelection } from "../../projects/Project.js"
-import { ResultSchema } from "../results/TurnResult.js"
+import { ResultSchema } from "../rows/TurnResult.js"
 
 /** The most functions of one list. Model gateways refuse more than 128 tools, and the agent has tools of its own. */
 const maxFunctions = 50

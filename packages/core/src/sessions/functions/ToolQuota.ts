@@ -3,7 +3,7 @@ import { ReinsError } from "@reins/base/domain/ReinsError"
 import { Effect } from "effect"
 import { OwnTool } from "../../projects/Project.js"
 import { Projects } from "../../projects/Projects.js"
-import type { SessionRow } from "../SessionRow.js"
+import type { SessionRow } from "../rows/SessionRow.js"
 import type { FunctionTool } from "./FunctionTool.js"
 import { OfferedTools } from "./OfferedTools.js"
 

@@ -10,9 +10,9 @@ import { Database } from "../../store/Database.js"
 import { Journal } from "../../store/Journal.js"
 import * as Keyset from "../../store/Keyset.js"
 import { stateList } from "../../store/StateList.js"
-import { type Message, type MessageState, messageStates, textOf, withoutResult } from "../Message.js"
-import type { SessionRow } from "../SessionRow.js"
-import { searchIndex } from "../search/SearchIndex.js"
+import { type Message, type MessageState, messageStates, textOf, withoutResult } from "../rows/Message.js"
+import { searchIndex } from "../rows/SearchIndex.js"
+import type { SessionRow } from "../rows/SessionRow.js"
 
 /** A message as somebody says it, before the store gives it its place in the session. */
 export type NewMessage = Omit<Message, "ordinal" | "parts" | "turn_id" | "state" | "created_at">

@@ -7,8 +7,8 @@ import type { UploadPlace } from "@reins/base/domain/UploadPlace"
 import { Context, Effect, Layer, ParseResult, Schema } from "effect"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
-import type { MessageSend } from "../ConversationApi.js"
-import type { ContentBlock, FileBlock } from "../Message.js"
+import type { ContentBlock, FileBlock } from "../rows/Message.js"
+import type { MessageSend } from "./ConversationApi.js"
 
 /** A file as it was written to a workspace, or beside it. `size` is in bytes, `digest` is `sha256:<hex>`. */
 export interface WrittenFile {

@@ -3,9 +3,9 @@ import { faultOf } from "@reins/base/domain/FormAnswers"
 import { ReinsError } from "@reins/base/domain/ReinsError"
 import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Effect, ParseResult, Schema, SchemaAST } from "effect"
-import type { Interaction } from "../Interaction.js"
-import type { InteractionAnswer } from "../InteractionsApi.js"
-import { type CallBlocks, maxCallAnswer } from "./CallAnswer.js"
+import { type CallBlocks, maxCallAnswer } from "../rows/CallAnswer.js"
+import type { Interaction } from "../rows/Interaction.js"
+import type { InteractionAnswer } from "./InteractionsApi.js"
 import { type GivenAnswer, nothing } from "./ResolveInteraction.js"
 
 /** The answer to a question, which takes one of its options. Fails for one that the question does not take. */

@@ -2,7 +2,7 @@ import type { TurnId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
 import { Database } from "../../store/Database.js"
 import { existingOf } from "../../store/Existing.js"
-import type { Interaction } from "../Interaction.js"
+import type { Interaction } from "../rows/Interaction.js"
 
 export const interactionRows = Effect.map(Database, (db) => {
   const sql = db.sql

@@ -3,8 +3,8 @@ import { once } from "@reins/base/base/Once"
 import { fn } from "@reins/base/base/Traced"
 import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Context, Effect, Layer, ParseResult, Schema, SchemaAST } from "effect"
+import type { ResultSchema } from "../rows/TurnResult.js"
 import { withEquality } from "./EqualityKeywords.js"
-import type { ResultSchema } from "./TurnResult.js"
 import { isTimeout, withinTime } from "./WithinTime.js"
 
 /** A result, as far as its schema goes. An absent value satisfies none. */

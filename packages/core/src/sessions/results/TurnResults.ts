@@ -5,7 +5,7 @@ import { Context, Effect, Layer } from "effect"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import { Journal } from "../../store/Journal.js"
-import type { ResultSchema, TurnResult } from "./TurnResult.js"
+import type { ResultSchema, TurnResult } from "../rows/TurnResult.js"
 
 /** The result that a turn is to give, and the tries of its agent. */
 export interface WantedResult {

@@ -4,8 +4,8 @@ import { agree, currentAgreement } from "../../store/Agreements.js"
 import { Database } from "../../store/Database.js"
 import { Journal } from "../../store/Journal.js"
 import * as Loop from "../../store/Loop.js"
-import { forgetting, scoped } from "./SearchIndex.js"
-import { scopeOf } from "./Words.js"
+import { forgetting, scoped } from "../rows/SearchIndex.js"
+import { scopeOf } from "../rows/Words.js"
 
 /** The texts that a round looks at, and the most that it changes. */
 const batch = 400

@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import { Database } from "../../store/Database.js"
-import { type SessionFilter, type SessionPage, selectionOf } from "../SessionFilters.js"
-import type { SessionRow } from "../SessionRow.js"
-import { SessionStore } from "../SessionStore.js"
-import { countInIndex, hasWords, isInIndex, isInPlainTexts, isInTexts, lateTexts } from "./SearchIndex.js"
+import { countInIndex, hasWords, isInIndex, isInPlainTexts, isInTexts, lateTexts } from "../rows/SearchIndex.js"
+import { type SessionFilter, type SessionPage, selectionOf } from "../rows/SessionFilters.js"
+import type { SessionRow } from "../rows/SessionRow.js"
+import { SessionStore } from "../rows/SessionStore.js"
+import { type Term, termsOf } from "../rows/Words.js"
 import { SearchScopes } from "./SearchScopes.js"
-import { type Term, termsOf } from "./Words.js"
 
 /** With more texts than these the newest sessions are walked, because a page of them is full soon. */
 const mostListed = 5_000

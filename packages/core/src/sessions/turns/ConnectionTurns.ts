@@ -2,7 +2,7 @@ import type { TurnId } from "@reins/base/domain/Ids"
 import { Effect, Layer } from "effect"
 import { ConnectionUses } from "../../connections/ConnectionUses.js"
 import { Database } from "../../store/Database.js"
-import { isLive } from "./TurnConditions.js"
+import { isLive } from "../rows/TurnConditions.js"
 
 /** Tells connections which turn runs with one of them, so that it is not revoked meanwhile. */
 export const layer = Layer.effectDiscard(

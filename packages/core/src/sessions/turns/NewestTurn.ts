@@ -1,7 +1,7 @@
 import type { SessionId, TurnId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
 import type { Database } from "../../store/Database.js"
-import type { TurnState } from "../Turn.js"
+import type { TurnState } from "../rows/Turn.js"
 
 /** The newest turn of a session that is in one of these states; null without one. */
 export const newestTurn = (

@@ -1,5 +1,5 @@
 import { onTopOf } from "@reins/base/base/Layered"
-import { Quotas } from "../Quotas.js"
+import { Quotas } from "../rows/Quotas.js"
 import { Steering } from "./Steering.js"
 import { TurnStore } from "./TurnStore.js"
 

@@ -1,8 +1,8 @@
 import type { Actor, EventType, NewEvent } from "@reins/base/domain/Event"
 import type { ApiKeyId, JobId } from "@reins/base/domain/Ids"
-import type { Interaction } from "../Interaction.js"
-import { type Usage, usageOf } from "../Session.js"
-import { askingTurnState, type Turn, type TurnReason, type TurnState } from "../Turn.js"
+import type { Interaction } from "../rows/Interaction.js"
+import { type Usage, usageOf } from "../rows/Session.js"
+import { askingTurnState, type Turn, type TurnReason, type TurnState } from "../rows/Turn.js"
 
 /** A turn as it is stored. */
 export interface TurnRow extends Omit<Turn, "outcome" | "usage" | "settings"> {

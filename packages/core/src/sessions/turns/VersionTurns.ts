@@ -1,6 +1,6 @@
 import type { ProjectVersionId, TurnId } from "@reins/base/domain/Ids"
 import type { Database } from "../../store/Database.js"
-import { isLive } from "./TurnConditions.js"
+import { isLive } from "../rows/TurnConditions.js"
 
 /** The live turns of sessions of projects, with the versions that those have. */
 export const versionTurns = ({ all, sql }: Database["Type"]) =>

@@ -1,6 +1,6 @@
 import { listCostOf } from "../../connections/ListPrices.js"
-import { toNanos } from "../Session.js"
-import type { UsageCounts, UsageSum } from "../UsageSum.js"
+import { toNanos } from "../rows/Session.js"
+import type { UsageCounts, UsageSum } from "../rows/UsageSum.js"
 
 /** The model of kept sums, with its tokens on the days on which no turn of it had a cost. */
 export interface UnpricedTokens {

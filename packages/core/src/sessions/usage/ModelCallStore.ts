@@ -5,9 +5,9 @@ import { Effect } from "effect"
 import { costOf, type Prices } from "../../connections/Prices.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
-import type { Usage } from "../Session.js"
-import type { SessionRow } from "../SessionRow.js"
-import type { Turn } from "../Turn.js"
+import type { Usage } from "../rows/Session.js"
+import type { SessionRow } from "../rows/SessionRow.js"
+import type { Turn } from "../rows/Turn.js"
 
 /** The model calls of turns, as the relay saw them. */
 export const modelCallStore = Effect.map(Database, ({ all, first, run, sql }) => ({

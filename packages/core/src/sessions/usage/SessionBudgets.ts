@@ -7,7 +7,7 @@ import { BudgetStore } from "../../budgets/BudgetStore.js"
 import { ConnectionStore } from "../../connections/ConnectionStore.js"
 import type { OpenConnection } from "../../connections/OpenConnection.js"
 import { Database } from "../../store/Database.js"
-import type { SessionRow } from "../SessionRow.js"
+import type { SessionRow } from "../rows/SessionRow.js"
 import { isPriced } from "./Charges.js"
 
 /** A budget would not hold in the session: nobody sees its calls, or nothing says what they cost. */

@@ -4,10 +4,10 @@ import type { ReinsError } from "@reins/base/domain/ReinsError"
 import { Effect } from "effect"
 import { Database } from "../../store/Database.js"
 import * as Keyset from "../../store/Keyset.js"
-import { addCosts, usageOf } from "../Session.js"
-import type { UsageGroup, UsageGrouping } from "../Usage.js"
-import { sumOfTurn, type UsageCounts } from "../UsageSum.js"
+import { addCosts, usageOf } from "../rows/Session.js"
+import { sumOfTurn, type UsageCounts } from "../rows/UsageSum.js"
 import { answeredSum, type ListedPart, listedPart, type UnpricedTokens, unpricedTotals } from "./ListedSums.js"
+import type { UsageGroup, UsageGrouping } from "./Usage.js"
 import { modelOf, usageTotals } from "./UsageStore.js"
 
 /** The workspace and the days, inclusive and in UTC, whose usage is summed up. */

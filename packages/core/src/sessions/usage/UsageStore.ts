@@ -3,9 +3,9 @@ import { Effect } from "effect"
 import { type ListPrice, listPriceOf } from "../../connections/ListPrices.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
-import { usageOf } from "../Session.js"
-import type { Turn } from "../Turn.js"
-import { addCounts, countsOf, sumOfTurn, type UsageCounts, type UsageSum } from "../UsageSum.js"
+import { usageOf } from "../rows/Session.js"
+import type { Turn } from "../rows/Turn.js"
+import { addCounts, countsOf, sumOfTurn, type UsageCounts, type UsageSum } from "../rows/UsageSum.js"
 import { answeredSum, listedPart, type UnpricedTokens, unpricedTotals } from "./ListedSums.js"
 
 /** The usage of the turns that ran with one model. */

@@ -1,7 +1,7 @@
 import type { SessionId, SnapshotId, TurnId } from "@reins/base/domain/Ids"
 import type { Timestamp } from "@reins/base/domain/Timestamp"
 import type { Effect } from "effect"
-import { isLive } from "../../sessions/turns/TurnConditions.js"
+import { isLive } from "../../sessions/rows/TurnConditions.js"
 import type { Database } from "../../store/Database.js"
 import type { SessionFacts } from "../SessionFacts.js"
 

@@ -5,7 +5,7 @@ import type { LeftOut } from "@reins/machine/bench/snapshots/SnapshotManifest"
 import { SnapshotError } from "@reins/machine/bench/snapshots/TreeSnapshots"
 import type { ObjectSource } from "@reins/machine/bench/TreeOrder"
 import { Context, Effect, Layer, type Scope } from "effect"
-import type { SessionRow } from "../../sessions/SessionRow.js"
+import type { SessionRow } from "../../sessions/rows/SessionRow.js"
 import type { Commit } from "../../store/Commit.js"
 import type { Unsealed } from "./SnapshotStore.js"
 

@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import type { Turn } from "@reins/core/sessions/Turn"
+import type { Turn } from "@reins/core/sessions/rows/Turn"
 import { agentsIn } from "@reins/testing/executor/Processes"
 import { Schema } from "effect"
 import { assert } from "vitest"

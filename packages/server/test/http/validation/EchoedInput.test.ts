@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { LoginInput } from "@reins/core/identity/AccountsApi"
-import { MessageSend } from "@reins/core/sessions/ConversationApi"
+import { MessageSend } from "@reins/core/sessions/messages/ConversationApi"
 import { FileUpload } from "@reins/core/worktrees/FilesApi"
 import { echoed, maxEchoedChars } from "@reins/server/http/validation/EchoedInput"
 import { maxErrors, toDetails, type ValidationError } from "@reins/server/http/validation/Validation"

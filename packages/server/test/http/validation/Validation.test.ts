@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { integer, number } from "@reins/base/domain/Query"
 import { EventQuery } from "@reins/core/events/EventsApi"
 import { ApiKeyInput, EmailVerificationInput, LoginInput } from "@reins/core/identity/AccountsApi"
-import { MessageSend } from "@reins/core/sessions/ConversationApi"
+import { MessageSend } from "@reins/core/sessions/messages/ConversationApi"
 import { toDetails, type ValidationError } from "@reins/server/http/validation/Validation"
 import { Either, FastCheck, ParseResult, Schema } from "effect"
 

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { liveState } from "@reins/core/execution/setup/AgentDigest"
-import { SessionStore } from "@reins/core/sessions/SessionStore"
+import { SessionStore } from "@reins/core/sessions/rows/SessionStore"
 import { sessionPaths } from "@reins/machine/bench/SessionPaths"
 import { signal } from "@reins/machine/executor/ProcessTable"
 import { Effect, Schedule } from "effect"

@@ -1,8 +1,8 @@
 import type { ChangesetId, ConnectionId, DelegationId, SessionId } from "@reins/base/domain/Ids"
-import type { HarnessSelection } from "../projects/Project.js"
+import type { HarnessSelection } from "../../projects/Project.js"
+import type { LinkKind } from "../rows/Session.js"
+import type { Lineage, SessionRow, WorkingTree } from "../rows/SessionRow.js"
 import { gitChoiceOf } from "./GitChoice.js"
-import type { LinkKind } from "./Session.js"
-import type { Lineage, SessionRow, WorkingTree } from "./SessionRow.js"
 import type { SessionInput } from "./SessionsApi.js"
 
 /** The tree of a sealed changeset that a workspace takes on top of the base commit of that changeset. */

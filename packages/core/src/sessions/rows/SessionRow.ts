@@ -11,7 +11,7 @@ import type {
 } from "@reins/base/domain/Ids"
 import type { Role } from "@reins/base/domain/Role"
 import type { Timestamp } from "@reins/base/domain/Timestamp"
-import type { ExecutorSelection } from "../projects/Project.js"
+import type { ExecutorSelection } from "../../projects/Project.js"
 import type { LeaseState, LinkKind, SessionLifecycle, WorkspaceState } from "./Session.js"
 import type { TurnState } from "./Turn.js"
 

@@ -1,7 +1,7 @@
 import type { SessionActivity } from "./Session.js"
 import type { SessionRow } from "./SessionRow.js"
 import { askingTurnState } from "./Turn.js"
-import { isAsking, isHolding, isLive, isWaiting } from "./turns/TurnConditions.js"
+import { isAsking, isHolding, isLive, isWaiting } from "./TurnConditions.js"
 
 /** The activity of a session, as its turns make it. `activityCondition` says the same in SQL. */
 export const activityOf = ({ turns }: Pick<SessionRow, "turns">): SessionActivity => {

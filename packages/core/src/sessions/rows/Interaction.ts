@@ -5,7 +5,7 @@ import { ClaimId, InteractionId, SessionId, TurnId } from "@reins/base/domain/Id
 import * as StateMachine from "@reins/base/domain/StateMachine"
 import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { CallBlocks } from "./questions/CallAnswer.js"
+import { CallBlocks } from "./CallAnswer.js"
 
 export const InteractionState = Schema.Literal("pending", "answered", "expired", "cancelled").annotations({
   description: "A `pending` interaction waits for people. It ends with an answer, by the time, or with its turn."

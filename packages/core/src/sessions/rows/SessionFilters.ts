@@ -1,10 +1,10 @@
 import type { Fragment } from "@effect/sql/Statement"
 import type { PageRequest } from "@reins/base/domain/Page"
-import type { Database } from "../store/Database.js"
+import type { Database } from "../../store/Database.js"
 import type { SessionActivity, SessionLifecycle } from "./Session.js"
 import { activityCondition } from "./SessionActivity.js"
 import { labelled } from "./SessionLabels.js"
-import { isUnsettled } from "./turns/TurnConditions.js"
+import { isUnsettled } from "./TurnConditions.js"
 
 /** The sessions of a list; what is left out does not matter. */
 export interface SessionFilter extends PageRequest {

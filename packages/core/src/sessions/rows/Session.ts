@@ -14,7 +14,7 @@ import { Timestamp } from "@reins/base/domain/Timestamp"
 import { OptionChoices } from "@reins/machine/harness/AgentReport"
 import { PermissionPolicy } from "@reins/machine/harness/Permissions"
 import { Schema } from "effect"
-import { Budget } from "../budgets/Budget.js"
+import { Budget } from "../../budgets/Budget.js"
 
 export const SessionLifecycle = Schema.Literal("open", "archived", "closed").annotations({
   description: "An `archived` session takes no work until it is opened again; a `closed` one never does."

@@ -3,13 +3,13 @@ import type { LeaseId, ProjectId, ProjectVersionId, TurnId } from "@reins/base/d
 import type { Role } from "@reins/base/domain/Role"
 import type { Timestamp } from "@reins/base/domain/Timestamp"
 import { Effect } from "effect"
-import { roleQuery } from "../access/Memberships.js"
-import { budgetColumns } from "../budgets/BudgetRow.js"
-import { Database } from "../store/Database.js"
+import { roleQuery } from "../../access/Memberships.js"
+import { budgetColumns } from "../../budgets/BudgetRow.js"
+import { Database } from "../../store/Database.js"
 import type { WorkspaceState } from "./Session.js"
 import type { AgentState, Lease, Lineage, SeenSession, SessionRow, WorkingTree } from "./SessionRow.js"
 import type { TurnState } from "./Turn.js"
-import { isHolding, isLive, isWaiting } from "./turns/TurnConditions.js"
+import { isHolding, isLive, isWaiting } from "./TurnConditions.js"
 
 const own = [
   "id",

@@ -4,8 +4,8 @@ import { field } from "@reins/base/domain/Field"
 import { ApiKeyId, SessionId, WorkspaceId } from "@reins/base/domain/Ids"
 import { pageFields } from "@reins/base/domain/Query"
 import { Schema } from "effect"
-import { ListPrice } from "../connections/ListPrices.js"
-import { UsageSum } from "./UsageSum.js"
+import { ListPrice } from "../../connections/ListPrices.js"
+import { UsageSum } from "../rows/UsageSum.js"
 
 const ModelUsage = Schema.Struct({
   provider_id: field(Schema.String, "The provider that the turns ran with."),

@@ -3,10 +3,10 @@ import type { SessionId, WorkspaceId } from "@reins/base/domain/Ids"
 import { ReinsError } from "@reins/base/domain/ReinsError"
 import { now } from "@reins/base/domain/Timestamp"
 import { Context, Effect, Layer } from "effect"
-import { Placements } from "../placement/Placements.js"
-import type { Commit } from "../store/Commit.js"
-import { alone } from "../store/CommitLock.js"
-import { Database } from "../store/Database.js"
+import { Placements } from "../../placement/Placements.js"
+import type { Commit } from "../../store/Commit.js"
+import { alone } from "../../store/CommitLock.js"
+import { Database } from "../../store/Database.js"
 
 /** A workspace has as much of something as the operator gives it. */
 export type QuotaExhausted = ReinsError<"quota_exhausted">

@@ -1,7 +1,7 @@
 import type { ExecutorLimits } from "@reins/base/domain/ExecutorLimits"
 import type { Bounds } from "@reins/machine/executor/Executors"
-import { networksOf, type ProjectSpec } from "../projects/Project.js"
-import type { SessionRow } from "./SessionRow.js"
+import { networksOf, type ProjectSpec } from "../../projects/Project.js"
+import type { SessionRow } from "../rows/SessionRow.js"
 
 interface Limited {
   readonly executor: Pick<SessionRow["executor"], "limits">

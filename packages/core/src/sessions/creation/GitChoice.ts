@@ -1,5 +1,5 @@
 import type { ConnectionId } from "@reins/base/domain/Ids"
-import type { WorkingTree } from "./SessionRow.js"
+import type { WorkingTree } from "../rows/SessionRow.js"
 
 /** The connection that git uses for the repository of a session. */
 export interface GitChoice {

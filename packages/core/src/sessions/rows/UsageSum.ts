@@ -1,6 +1,6 @@
 import { field } from "@reins/base/domain/Field"
 import { Schema } from "effect"
-import { listCostOf } from "../connections/ListPrices.js"
+import { listCostOf } from "../../connections/ListPrices.js"
 import { addCosts, addFigures, type Usage } from "./Session.js"
 
 const tokens = (what: string) =>

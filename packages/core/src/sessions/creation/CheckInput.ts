@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import { OfferedTools } from "./functions/OfferedTools.js"
-import { ResultSchemas } from "./results/ResultSchemas.js"
+import { OfferedTools } from "../functions/OfferedTools.js"
+import { ResultSchemas } from "../results/ResultSchemas.js"
 import type { SessionInput } from "./SessionsApi.js"
 
 /** Gives the function that checks the schemas and the tools of a new session. That needs no commit, and takes a while. */

@@ -6,12 +6,12 @@ import { TurnId, UploadId } from "@reins/base/domain/Ids"
 import { Page } from "@reins/base/domain/Page"
 import { pageFields } from "@reins/base/domain/Query"
 import { Schema } from "effect"
-import { BudgetInput } from "../budgets/Budget.js"
-import { OperationRef } from "../jobs/Job.js"
-import { MessageTools } from "./functions/FunctionTool.js"
-import { Message, MessageInput, Routing } from "./Message.js"
-import { ResultSchema } from "./results/TurnResult.js"
-import { ActionableTurn, TurnState } from "./Turn.js"
+import { BudgetInput } from "../../budgets/Budget.js"
+import { OperationRef } from "../../jobs/Job.js"
+import { MessageTools } from "../functions/FunctionTool.js"
+import { Message, MessageInput, Routing } from "../rows/Message.js"
+import { ActionableTurn, TurnState } from "../rows/Turn.js"
+import { ResultSchema } from "../rows/TurnResult.js"
 
 export const MessageSend = Schema.Struct({
   content: field(MessageInput, "What is said."),

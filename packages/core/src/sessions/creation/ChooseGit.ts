@@ -1,7 +1,7 @@
 import type { WorkspaceId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
-import { RepositoryConnections } from "../catalog/RepositoryConnections.js"
-import type { ProjectSpec } from "../projects/Project.js"
+import { RepositoryConnections } from "../../catalog/RepositoryConnections.js"
+import type { ProjectSpec } from "../../projects/Project.js"
 import { storedChoice } from "./GitChoice.js"
 import type { SessionInput } from "./SessionsApi.js"
 

@@ -1,7 +1,7 @@
 import { type Hearers, makeHearers } from "@reins/base/base/Hearers"
 import type { Actor } from "@reins/base/domain/Event"
 import { Context, Effect, Layer } from "effect"
-import type { Commit } from "../store/Commit.js"
+import type { Commit } from "../../store/Commit.js"
 import type { SessionRow } from "./SessionRow.js"
 import type { Turn, TurnState } from "./Turn.js"
 

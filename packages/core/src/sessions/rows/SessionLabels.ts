@@ -2,8 +2,8 @@ import { createHash } from "node:crypto"
 import type { Fragment } from "@effect/sql/Statement"
 import type { SessionId, WorkspaceId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
-import type { Commit } from "../store/Commit.js"
-import { Database } from "../store/Database.js"
+import type { Commit } from "../../store/Commit.js"
+import { Database } from "../../store/Database.js"
 
 /** Stands for a label in the index, because names and values have no longest length. */
 const labelDigest = (name: string, value: string): string =>

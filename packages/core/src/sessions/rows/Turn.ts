@@ -3,9 +3,9 @@ import { MessageId, SessionId, TurnId } from "@reins/base/domain/Ids"
 import * as StateMachine from "@reins/base/domain/StateMachine"
 import { Timestamp } from "@reins/base/domain/Timestamp"
 import { Schema } from "effect"
-import { Budget } from "../budgets/Budget.js"
-import { TurnResult } from "./results/TurnResult.js"
+import { Budget } from "../../budgets/Budget.js"
 import { Usage } from "./Session.js"
+import { TurnResult } from "./TurnResult.js"
 
 export const TurnState = Schema.Literal(
   "queued",

@@ -6,8 +6,8 @@ import { ClaimId } from "@reins/base/domain/Ids"
 import { Page } from "@reins/base/domain/Page"
 import { pageFields } from "@reins/base/domain/Query"
 import { Schema } from "effect"
-import { CallClaim, Interaction, InteractionState } from "./Interaction.js"
-import { CallBlocks } from "./questions/CallAnswer.js"
+import { CallBlocks } from "../rows/CallAnswer.js"
+import { CallClaim, Interaction, InteractionState } from "../rows/Interaction.js"
 
 export const InteractionAnswer = Schema.Struct({
   answer: field(optional(Schema.String), "The id of one of the options. Every kind but `tool_call` needs it."),

@@ -1,5 +1,5 @@
 import { stateList } from "../../store/StateList.js"
-import { askingTurnState, liveTurnStates, unprovenTurnState, waitingTurnState } from "../Turn.js"
+import { askingTurnState, liveTurnStates, unprovenTurnState, waitingTurnState } from "./Turn.js"
 
 /** The turn has left the queue and has not ended. `turns` is the name of the table in the statement. */
 export const isLive = (turns: string): string => `${turns}.state in (${stateList(liveTurnStates)})`

@@ -31,9 +31,9 @@ describe("a command of a client reads no server", () => {
   it.each([
     [["--version"], 0, 0],
     [["help"], 0.5, 0.75],
-    [["run", "--help"], 0.75, 1.4],
-    [["acp"], 0.75, 1.55],
-    [["mcp"], 0.7, 1.9]
+    [["run", "--help"], 0.75, 1.0],
+    [["acp"], 0.75, 1.15],
+    [["mcp"], 0.7, 0.85]
   ])("%j reads chunks of %d to %d MB", (words, least, most) => {
     const megabytes = bytesRead(coverageOfCommand(directory, words)) / 1_000_000
     assert.isAtLeast(megabytes, least)

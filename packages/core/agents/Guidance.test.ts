@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { Projects } from "@reins/core/projects/Projects"
-import { Skills } from "@reins/core/projects/skills/Skills"
+import { Skills } from "@reins/core/projects/Skills"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Manifests } from "@reins/machine/harness/Manifests"
 import { Effect } from "effect"

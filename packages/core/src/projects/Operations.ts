@@ -4,7 +4,7 @@ import type { operationErrors } from "./Errors.js"
 import { ProjectSecrets } from "./ProjectSecrets.js"
 import { Projects } from "./Projects.js"
 import type { ProjectsApi } from "./ProjectsApi.js"
-import { Skills } from "./skills/Skills.js"
+import { Skills } from "./Skills.js"
 import type { SkillsApi } from "./skills/SkillsApi.js"
 
 const ofSkills = Effect.gen(function* () {

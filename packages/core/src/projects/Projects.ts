@@ -16,7 +16,7 @@ import { type ProjectFilter, ProjectStore } from "./ProjectStore.js"
 import type { ProjectInput, ProjectPatch, ProjectVersionInput } from "./ProjectsApi.js"
 import { requireServerConnections } from "./ServerConnections.js"
 import { requireServerQuota } from "./ServerQuota.js"
-import { requireSkills } from "./skills/Skills.js"
+import { requireSkills } from "./Skills.js"
 
 /**
  * Projects and their published versions, which never change. A project that the principal may not see is `not_found`; one that it may see and

@@ -4,7 +4,7 @@ import * as ProjectSecretStore from "./ProjectSecretStore.js"
 import { ProjectSecrets } from "./ProjectSecrets.js"
 import { ProjectStore } from "./ProjectStore.js"
 import { Projects } from "./Projects.js"
-import { Skills } from "./skills/Skills.js"
+import { Skills } from "./Skills.js"
 
 /** Versions of what sessions start from, and their secrets. */
 export const projects = {

@@ -8,20 +8,20 @@ import { ReinsError } from "@reins/base/domain/ReinsError"
 import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { now } from "@reins/base/domain/Timestamp"
 import { Context, Effect, Layer, ParseResult, Schema } from "effect"
-import { Access, type Denied, type Unseen } from "../../access/Access.js"
-import type { Command } from "../../store/Command.js"
-import { Journal } from "../../store/Journal.js"
-import type { ProjectSpec } from "../Project.js"
-import { ProjectStore } from "../ProjectStore.js"
-import { maxSkillBytes, type Skill, type SkillInput, SkillName, type SkillPin } from "./Skill.js"
-import { skillHead } from "./SkillHead.js"
-import { skillStore } from "./SkillStore.js"
+import { Access, type Denied, type Unseen } from "../access/Access.js"
+import type { Command } from "../store/Command.js"
+import { Journal } from "../store/Journal.js"
+import type { ProjectSpec } from "./Project.js"
+import { ProjectStore } from "./ProjectStore.js"
+import { maxSkillBytes, type Skill, type SkillInput, SkillName, type SkillPin } from "./skills/Skill.js"
+import { skillHead } from "./skills/SkillHead.js"
+import { skillStore } from "./skills/SkillStore.js"
 
 /** The most skills of a project, counting each version of their files. */
 const maxSkills = 1000
 
 /** The skills and the instructions of projects. Versions of a project pin them. */
-export class Skills extends Context.Tag("@reins/core/projects/skills/Skills")<
+export class Skills extends Context.Tag("@reins/core/projects/Skills")<
   Skills,
   {
     /** The skills of a project by name, with all versions of their files. */

@@ -63,6 +63,7 @@ export const EditDiff = ({ edit, most = usualMost }: { readonly edit: Edit; read
           />
         </div>
       ))}
+      {lines.length === 0 && edit.before !== edit.after && <p class="fine">Only the ends of lines change.</p>}
       {lines.length > most && <p class="fine">And {count(lines.length - most, "more line")}.</p>}
     </figure>
   )

@@ -98,6 +98,51 @@ describe("what an agent asks", () => {
   })
 })
 
+/** A run whose agent asks leave for a call. */
+const permits = (toolCall: object, more: object = {}) => {
+  const args = { toolCall: { toolCallId: "c1", status: "pending", ...toolCall }, ...more }
+  return ["run", script("Do it.", { tool: "permit", args }, { say: "All done." }), "--model", "scripted-1"]
+}
+
+describe("the subject of an approval", () => {
+  it("stands on the terminal by its lines, and what is not shown whole is asked for once more", async () => {
+    const content = [{ type: "diff", path: "/etc/hosts", oldText: "one\ntwo\n", newText: "one\nTWO\n" }]
+    const shown = terminal(world().at, permits({ kind: "edit", title: "Edit files", content }))
+    await shown.until(/Change of \/etc\/hosts, at a place that is not known:/)
+    await shown.until(/- two/)
+    await shown.until(/\+ TWO/)
+    await shown.until(/Not all of it can be shown: a path leads out of the files of the session\./)
+    await shown.until(/The agent asks to: Edit files: \/etc\/hosts/)
+    await shown.until(/Reject/)
+    shown.type(keys.enter)
+    await shown.until(/Allow it all the same\?/)
+    shown.type("y")
+    await shown.until(/All done\./)
+    const { status, text } = await shown.finished
+    assert.strictEqual(status, 0, text)
+  })
+
+  it("is asked for anew when the agent changes its call, and the answer is about the new one", async () => {
+    const { at, client, workspaceId } = world()
+    const update = { sessionUpdate: "tool_call_update", toolCallId: "c1", rawInput: { command: "npm run clean" } }
+    const call = { kind: "execute", title: "Run", rawInput: { command: "npm test" } }
+    const shown = terminal(at, permits(call, { later: { file: "go", update } }))
+    await shown.until(/\$ npm test/)
+    await shown.until(/Reject/)
+    const [session] = (await client.sessions.list({ workspace_id: workspaceId, limit: 1 })).items
+    const session_id = session?.id ?? ""
+    await client.sessions.uploadFile({ session_id, path: "go", content: "" })
+    await shown.until(/The agent has changed what it asks for\./)
+    await shown.until(/\$ npm run clean/)
+    await shown.until(/Reject/)
+    shown.type(keys.enter)
+    await shown.until(/All done\./)
+    const [asked] = (await client.interactions.list({ session_id })).items
+    assert.deepInclude(asked, { state: "answered", answer: "once" })
+    assert.strictEqual(asked?.subject?.command, "npm run clean")
+  })
+})
+
 describe("a form of an agent", () => {
   const schema = {
     type: "object",

@@ -18,7 +18,8 @@ const list = remoteCommand({
   ],
   run: async ({ json }, connect) => {
     const { reins } = await connect()
-    const { available, items } = await reins.catalog.listHarnesses()
+    // An earlier release does not tell what is off.
+    const { available = [], items } = await reins.catalog.listHarnesses()
     if (json) return [...items, ...available].forEach(printJsonNow)
     const rows = items
       .filter(({ tier }) => tier !== "disabled")
@@ -57,7 +58,7 @@ const enable = remoteCommand({
   ],
   run: async ({ agent, license, workspace }, connect) => {
     const { reins, workspaceId } = await connect(workspace)
-    const { available, items } = await reins.catalog.listHarnesses()
+    const { available = [], items } = await reins.catalog.listHarnesses()
     const known = [...items.filter(({ tier }) => tier !== "disabled"), ...available]
     const found = namedProvider(known, agent)
     if (found === undefined)

@@ -53,7 +53,7 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
         turn: ToolTurn,
         tool: HostedTool,
         call: OfferedCall,
-        { patienceMs, scope, takesImages }: Caller
+        { patienceMs, takesImages }: CallerManners
       ) {
         const key = tool.keyOf(turn, call.input)
         const id = yield* ledger.open(turn.turn, { ...call, tool: tool.ownName ?? call.tool }, key)
@@ -73,13 +73,7 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
         const told = putInWords(whole, takesImages)
         const answer = { ...told, text: yield* fitting(turn.session.id, told.text) }
         yield* failpoint("tool.committed")
-        // The call was written down before its tool ran, so that its answer need not wait for the disk a second time.
-        const kept = ledger
-          .end(id, state, answer)
-          .pipe(
-            Effect.catchAllDefect((defect) => logDefect(`the end of a call of ${call.tool} was not written`, defect))
-          )
-        yield* Effect.uninterruptible(Effect.forkIn(kept, scope))
+        yield* ledger.end(id, state, answer)
         return answer
       })
 
@@ -105,7 +99,7 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
             if (tool === undefined) return said(`The tool ${call.tool} is not there any more.`, true)
             if (toolTurn === undefined) return said(nobodysTurn, true)
             if (!(yield* mayAct(toolTurn.principal))) return said(noRight, true)
-            const caller = { scope, patienceMs: patienceOf(call), takesImages: manners?.images !== false }
+            const caller = { patienceMs: patienceOf(call), takesImages: manners?.images !== false }
             const running = run(toolTurn, tool, call, caller)
             return yield* calls.join(call, patienceOf(call), { run: running, isKept: tool.isKept === true })
           })
@@ -129,10 +123,8 @@ const answerOf = (value: unknown): ToolAnswer => {
   return said(typeof value === "string" ? value : (JSON.stringify(value) ?? ""), false)
 }
 
-/** The agent that makes a call. */
-interface Caller {
-  /** Its turn, which ends after the writes of its calls. */
-  readonly scope: Scope.Scope
+/** The abilities of the agent that makes a call. */
+interface CallerManners {
   /** The longest time until it has to have an answer, in milliseconds. */
   readonly patienceMs: number
   /** False where it passes no image on to its model. */

@@ -8,7 +8,7 @@ import { capabilityNames } from "@reins/machine/harness/Capability"
 import { type Check, type Evidence, evidenceSubject } from "@reins/machine/harness/Evidence"
 import { Manifests, optionalProviders, vouched } from "@reins/machine/harness/Manifests"
 import { temporary } from "@reins/testing/git/Fixture"
-import { Effect } from "effect"
+import { Context, Effect, Layer } from "effect"
 import alpha from "../../../../manifests/alpha.json" with { type: "json" }
 
 /** An agent that nobody has tried: no other has its launch. */
@@ -139,7 +139,7 @@ describe("evidence", () => {
     Effect.gen(function* () {
       const dataDir = yield* temporary
       const manifests = Manifests.layerOf([{ ...mine, evidence: seen({ capability: "usage", passed: true }) }])
-      const providers = yield* Effect.provide(Providers, Embedded.layer({ dataDir }, { manifests }))
+      const providers = Context.get(yield* Layer.build(Embedded.layer({ dataDir }, { manifests })), Providers)
       const [entry] = yield* providers.list
       assert.deepStrictEqual(entry?.verified, {
         agent: "mine 1",

@@ -69,7 +69,7 @@ const variants: ReadonlyArray<Readonly<Record<string, unknown>>> = [
 ]
 
 /** Tables that stay small: of the installation, or of one row each node, release or agreement. */
-const small = new Set(["agreements", "nodes", "enabled_harnesses"])
+const small = new Set(["agreements", "nodes", "enabled_providers"])
 
 /** Asks whether there is any row. */
 const asksForAny = /\(select 1 from budgets limit 1\)/

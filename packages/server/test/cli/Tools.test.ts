@@ -139,7 +139,7 @@ describe("the tools of agents on the command line", () => {
       const first = await interaction()
       const listed = await reinsAt(at, ["requests", session.id])
       assert.match(listed.stdout, new RegExp(`^${first.id} +${session.id} +\\S+ +allow,reject +lab: add_comment$`, "m"))
-      assert.include(listed.stdout, `\n${first.id}:\n  text: It works.\n`)
+      assert.include(listed.stdout, `\n${first.id}:\n  Tool: lab: add_comment\n  text: It works.\n`)
       assert.lengthOf(server.calls, 0)
       assert.strictEqual((await reinsAt(at, ["answer", first.id, "Allow once"])).status, 0)
       const second = await eventually("the agent asks again", async () => {
@@ -148,7 +148,7 @@ describe("the tools of agents on the command line", () => {
       })
       assert.deepStrictEqual(server.calls, [{ tool: "add_comment", input: { text: "It works." } }])
       const refused = await reinsAt(at, ["answer", second.id, "reject", "--note", "Once is enough."])
-      assert.deepStrictEqual([refused.status, refused.stderr], [0, "Answered.\n"])
+      assert.deepStrictEqual([refused.status, refused.stderr], [0, "Tool: lab: add_comment\ntext: It works.\nAnswered.\n"])
       assert.strictEqual((await end()).state, "succeeded")
       assert.lengthOf(server.calls, 1)
       assert.include(told()[0], "Issue")

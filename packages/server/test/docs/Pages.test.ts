@@ -111,6 +111,7 @@ describe("the blocks of the pages", () => {
       "docs/editors.md: the settings of an editor",
       "docs/projects.md: it needs the project of the reader",
       "docs/providers.md: it installs hundreds of megabytes",
+      "docs/providers.md: it installs hundreds of megabytes",
       "docs/providers.md: the file is yours",
       "docs/providers.md: it takes minutes of an agent",
       "docs/providers.md: it takes minutes of an agent",

@@ -88,7 +88,7 @@ describe("a browser that is told while no page is open", () => {
       notices = await shown(page)
     }
     assert.deepStrictEqual(notices, [
-      { title: "Clean the house", body: "Asks for your approval. Open it to see what for.", tag: session.id }
+      { title: "Clean the house", body: "Asks to run a command. Open it to see all of it.", tag: session.id }
     ])
 
     await page.bringToFront()

@@ -148,7 +148,10 @@ describe("the tools of agents on the command line", () => {
       })
       assert.deepStrictEqual(server.calls, [{ tool: "add_comment", input: { text: "It works." } }])
       const refused = await reinsAt(at, ["answer", second.id, "reject", "--note", "Once is enough."])
-      assert.deepStrictEqual([refused.status, refused.stderr], [0, "Tool: lab: add_comment\ntext: It works.\nAnswered.\n"])
+      assert.deepStrictEqual(
+        [refused.status, refused.stderr],
+        [0, "Tool: lab: add_comment\ntext: It works.\nAnswered.\n"]
+      )
       assert.strictEqual((await end()).state, "succeeded")
       assert.lengthOf(server.calls, 1)
       assert.include(told()[0], "Issue")

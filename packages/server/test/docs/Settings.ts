@@ -68,7 +68,7 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     fallback: "none"
   },
   agents_by: {
-    does: "Who may enable agents that are part of Reins and off: `owners` of workspaces, for everybody, or the `operator` alone with `reins harnesses enable`.",
+    does: "`owners` of workspaces may enable agents that are part of Reins and off, for everybody. Or the `operator` alone does so, with `reins harnesses enable`.",
     fallback: "`owners` while host and public URL are loopback, else `operator`"
   },
   egress_proxy: {

@@ -13,9 +13,9 @@ export interface AssistantOptions {
 
 interface Question {
   readonly interaction_id: string
-  readonly options: ReadonlyArray<{ readonly id: string; readonly kind: string   /** That of the subject of an approval. */
+  readonly options: ReadonlyArray<{ readonly id: string; readonly kind: string }>
+  /** That of the subject of an approval. */
   readonly digest?: string
-}>
 }
 
 /** The fields of all tools. Each has some of them. */

@@ -31,7 +31,7 @@ export const gapSentence = ({ command, complete, edits, gaps, input, url }: Appr
 
 /** A line of a change: `+` for one that comes, `-` for one that goes, and a space for one that stays. */
 export interface ChangedLine {
-  /** What becomes of the line. */
+  /** Tells whether the line stays, comes or goes. */
   readonly sign: " " | "+" | "-"
   /** Its number, after the change for a line that comes, and before it for others; null where the place is not known. */
   readonly number: number | null
@@ -71,8 +71,8 @@ export const editHeading = ({ line, new_text, old_text, path }: SubjectEdit): st
 }
 
 /**
- * The subject of an approval as lines for a reader without a page: the command, the address, the changes of files with `+` and `-`, and every other value by
- * its name. The last line says what is missing. Characters that hide something are escaped.
+ * The subject of an approval as lines, for a reader without a page: the command, the address, and the changes of files with `+` and `-`. Every other value
+ * has its name before it. The last line says what is missing. Characters that hide something are escaped.
  */
 export const subjectText = (subject: ApprovalSubject): string => {
   const { command, cwd, edits, input, tool, url } = subject

@@ -61,7 +61,7 @@ export interface ErrorDetails {
     | { readonly workspace: string }
   readonly context_unavailable: { readonly session_id: string; readonly provider_id: string }
   readonly harness_switch_required: { readonly provider_id: string; readonly requested: string }
-  /** The state of an unsealed changeset, the content that a workspace has and the one that was expected of it, or both digests of an approval. */
+  /** The state of an unsealed changeset. Or the content of a workspace beside the expected one, or both digests of an approval. */
   readonly stale_subject:
     | { readonly state: string }
     | { readonly digest: string | null; readonly seen: string }

@@ -1,8 +1,8 @@
 import type { AvailableHarness, Harness, OperationRef, Reins } from "@reins/client"
 import { argument, entry, flag, group, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
+import { installProgress } from "../terminal/InstallProgress.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
-import { progress } from "../terminal/Progress.js"
 import { ask, isInteractive } from "../terminal/Prompts.js"
 import { harmless, table } from "../terminal/Style.js"
 import { namedProvider, nameOf } from "./Providers.js"
@@ -112,33 +112,25 @@ const accept = async ({ display_name, license }: AvailableHarness, given: string
   return license
 }
 
-/** Shows how far the installation is until it has ended. */
+/** Shows how far the installation is until it has ended. A look that fails shows nothing, and the installation goes on. */
 const untilInstalled = async (reins: Reins, provider_id: string, operation: OperationRef): Promise<void> => {
-  const { clear, say } = progress()
-  let isOver = false
-  const ended = reins.jobs.wait(operation).finally(() => {
-    isOver = true
-  })
-  const show = async () => {
-    while (!isOver) {
-      const { items } = await reins.catalog.listHarnesses()
-      const now = items.find((each) => each.provider_id === provider_id)?.installing
-      if (now != null)
-        say(
-          `${now.packages_done + 1}/${now.packages_total} ${now.package}`,
-          now.total_bytes === null || now.total_bytes === 0 ? undefined : now.downloaded_bytes / now.total_bytes
-        )
-      await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 700))])
-    }
+  const { clear, show } = installProgress()
+  const look = async () => {
+    const { items } = await reins.catalog.listHarnesses()
+    const now = items.find((each) => each.provider_id === provider_id)?.installing
+    if (now != null) show(now)
   }
-  try {
-    const [job] = await Promise.all([ended, show()])
-    if (job.state !== "succeeded")
-      throw new CommandFailed({ message: job.error?.message ?? `The installation has ended as ${job.state}.` })
-  } finally {
+  const looking = setInterval(() => void look().catch(() => undefined), lookMs)
+  const job = await reins.jobs.wait(operation).finally(() => {
+    clearInterval(looking)
     clear()
-  }
+  })
+  if (job.state !== "succeeded")
+    throw new CommandFailed({ message: job.error?.message ?? `The installation has ended as ${job.state}.` })
 }
+
+/** The time between two looks at an installation, in milliseconds. */
+const lookMs = 700
 
 /** `reins agents` */
 export const agents = group(

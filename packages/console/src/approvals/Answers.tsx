@@ -163,7 +163,7 @@ const Options = ({ answer, children, interaction, isBusy, isGuarded }: OptionsPr
   )
 }
 
-/** What happens without an answer, and when. */
+/** Says when the question ends without an answer, and how. */
 const waitOf = ({ default: fallback, expires_at, options }: Interaction): string => {
   const left = countdown(expires_at, now.value)
   if (left === "") return "The time to answer is over."

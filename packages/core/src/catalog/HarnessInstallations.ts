@@ -29,7 +29,7 @@ export class HarnessInstallations extends Context.Tag("@reins/core/catalog/Harne
     /**
      * Has the pinned agent of a provider installed, and enables the provider first where the request says so. One that the workspace waits for already
      * is given back instead, and the job of one that is installed ends at once. Fails with `provider_disabled` for a provider that cannot be
-     * chosen, with `forbidden` where the operator alone enables providers, and with `rate_limited` after 10 of a workspace within an hour.
+     * chosen, and with `forbidden` where the operator alone enables providers. After 10 of a workspace within an hour it fails with `rate_limited`.
      */
     readonly request: (
       principal: Principal,

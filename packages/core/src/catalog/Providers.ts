@@ -187,7 +187,7 @@ export const connectionRequired = ({
 
 const knownNeeds = new WeakMap<Manifest, { readonly alone: boolean; readonly connected: boolean }>()
 
-/** Whether the provider needs a model, found once: each message asks. */
+/** Tells whether a provider needs a model, with a connection and without. It is found once, because each message asks. */
 const modelNeeds = (manifest: Manifest) => {
   const needs = knownNeeds.get(manifest) ?? {
     alone: needsModel(manifest, false),

@@ -66,7 +66,7 @@ for (const database of databases) {
         assert.deepStrictEqual(after.on, [...before.on, "goose"])
         assert.notInclude(after.off, "goose")
         assert.strictEqual((yield* providers.requireEnabled("goose")).display_name, "Goose")
-        // What is on needs nothing, and what is reserved stays so.
+        // A provider that is on needs nothing, and a reserved one stays reserved.
         assert.deepStrictEqual(yield* request({ provider_id: "goose", enable: true }), { operation })
         for (const id of ["gamma", "../goose", "constructor"])
           assert.deepInclude(yield* Effect.flip(request({ provider_id: id, enable: true })), {
@@ -103,7 +103,8 @@ for (const database of databases) {
           Context.get(other, Manifests).list.map(({ provider_id }) => provider_id),
           "goose"
         )
-        yield* commit(elsewhere.enable(["qwen", "cline"]))
+        // A name that comes twice is one.
+        yield* commit(elsewhere.enable(["qwen", "cline", "qwen"]))
         assert.strictEqual((yield* providers.requireEnabled("qwen")).provider_id, "qwen")
         assert.strictEqual((yield* providers.known("cline"))?.provider_id, "cline")
         yield* request({ provider_id: "gemini", enable: true })

@@ -88,7 +88,7 @@ export class Manifests extends Context.Tag("@reins/core/harness/Manifests")<
         const own = directory === undefined ? [] : yield* readDirectory(directory)
         const withOptional = (ids: ReadonlyArray<OptionalProvider>) =>
           Effect.flatMap(Effect.forEach(ids, sourceOf), (optional) => declare([builtIn, optional, own], evidence))
-        let on = enabled
+        let on = [...new Set(enabled)]
         let now = yield* withOptional(on)
         const { withPermits } = yield* Effect.makeSemaphore(1)
         return over(() => now, {
@@ -97,7 +97,7 @@ export class Manifests extends Context.Tag("@reins/core/harness/Manifests")<
           ),
           enable: (ids) =>
             Effect.gen(function* () {
-              const more = ids.filter(isOptional).filter((id) => !now.declared.has(id))
+              const more = [...new Set(ids)].filter(isOptional).filter((id) => !now.declared.has(id))
               if (more.length === 0) return
               // All that is given was read before, and the optional ones are those of this release.
               now = yield* Effect.orDie(withOptional([...on, ...more]))

@@ -102,7 +102,7 @@ const restOf = (call: AskedCall, fields: Fields, taken: ReadonlySet<string>, pat
   return fields.size === 0 && places.length > 0 ? JSON.stringify({ paths: places }) : null
 }
 
-/** What the agent has not told, and a place that it wants to look at outside of the files. */
+/** The gaps of a call: the agent has not told all of it, or it wants to look outside of the files. */
 const gapsOf = (
   call: AskedCall,
   words: SubjectParts,

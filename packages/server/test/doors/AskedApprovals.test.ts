@@ -115,7 +115,7 @@ describe("what an agent asks leave for is shown", () => {
     const shown: Array<string> = []
     const person = (message: string) => {
       shown.push(message)
-      // What is not shown whole can be refused here alone.
+      // The person can only refuse here, because not all of it is shown.
       return message.includes("refused here and allowed at") ? "no" : "once"
     }
     const { call } = await openAssistant(overHttp(url, apiKey), { era: "2026", person })

@@ -14,7 +14,7 @@ export interface AssistantOptions {
 interface Question {
   readonly interaction_id: string
   readonly options: ReadonlyArray<{ readonly id: string; readonly kind: string }>
-  /** That of the subject of an approval. */
+  /** The digest of the subject, where the question is an approval. */
   readonly digest?: string
 }
 

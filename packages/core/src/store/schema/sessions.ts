@@ -204,7 +204,7 @@ export const sessions: ReadonlyArray<string> = [
 /** Who has asked for a turn that tries another one again, as the actor of its first event. Null for a turn of its message. */
 export const turnAskers: ReadonlyArray<string> = [`alter table turns add column asked_by text`]
 
-/** What an approval is about, as JSON. Null for other questions, and for those of earlier releases. */
+/** The subject of an approval, as JSON. It is null for other questions, and for those of earlier releases. */
 export const interactionSubjects: ReadonlyArray<string> = [`alter table interactions add column subject text`]
 
 /**

@@ -2,8 +2,8 @@ import { argument, command, entry, group, someOf } from "@reins/cli/Command"
 import { CommandFailed } from "@reins/cli/CommandFailed"
 import { chosenProvider, plainName } from "@reins/cli/client/Providers"
 import { attempt } from "@reins/cli/client/Remote"
+import { installProgress } from "@reins/cli/terminal/InstallProgress"
 import { printJson, tell } from "@reins/cli/terminal/Output"
-import { progress } from "@reins/cli/terminal/Progress"
 import { table } from "@reins/cli/terminal/Style"
 import { EnabledProviders } from "@reins/core/catalog/EnabledProviders"
 import { Providers } from "@reins/core/catalog/Providers"
@@ -11,7 +11,7 @@ import type { Commit } from "@reins/core/store/Commit"
 import { Journal } from "@reins/core/store/Journal"
 import type { CapabilityProof } from "@reins/machine/harness/Capability"
 import { systemsInWords, systemsOf } from "@reins/machine/harness/HostPlatform"
-import { HarnessInstall, type InstallProgress } from "@reins/machine/harness/Install"
+import { HarnessInstall } from "@reins/machine/harness/Install"
 import { Manifests, optionalProviders } from "@reins/machine/harness/Manifests"
 import { Effect, Layer } from "effect"
 import type { Config } from "../../Config.js"
@@ -169,22 +169,6 @@ const notOffered = (provider: string): string =>
   optionalProviders.some((id) => id === provider)
     ? `${provider} is not enabled. Run first: reins harnesses enable ${provider}`
     : `There is no provider "${provider}". See: reins harnesses list`
-
-/** Shows each package as it comes: with a bar on a terminal, with a line for each tenth of it elsewhere. */
-const installProgress = () => {
-  const { clear, say } = progress()
-  let told = ""
-  const show = ({ downloaded_bytes, package: name, packages_done, packages_total, total_bytes }: InstallProgress) => {
-    const which = `${Math.min(packages_done + 1, packages_total)}/${packages_total} ${name}`
-    const megabytes = `${Math.floor(downloaded_bytes / 1_000_000)} MB`
-    const share = total_bytes === null || total_bytes === 0 ? undefined : downloaded_bytes / total_bytes
-    say(`${which} ${megabytes}`, share)
-    const line = `${which} ${share === undefined ? megabytes : `${Math.floor(share * 10) * 10} %`}`
-    if (process.stderr.isTTY !== true && line !== told) tell(line)
-    told = line
-  }
-  return { clear, show }
-}
 
 /** `reins harnesses` */
 export const harnesses = group(

@@ -100,7 +100,7 @@ export class Questions {
     const isWhole = kind !== "approval" || subject?.complete === true
     const shown = isWhole ? all : [...all.filter((option) => !isLeave(option)), lookCloser]
     const first = await this.choose(interaction, shown, gone)
-    // What is not shown whole takes one more look before it can be allowed.
+    // A person looks once more at an approval that is not shown whole, and may then allow it.
     const answer = first === lookCloser.optionId && !isWhole ? await this.choose(interaction, all, gone) : first
     return answer === undefined ? undefined : { answer, ...(subject !== null && { seen: subject.digest }) }
   }

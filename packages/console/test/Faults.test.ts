@@ -5,7 +5,7 @@ import { Effect, Exit, Scope } from "effect"
 import { script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { agentLabel } from "../src/agents/AgentLabel.js"
-import { desk, harness, worldForFile } from "./World.js"
+import { desk, harness, phone, worldForFile } from "./World.js"
 
 const world = worldForFile()
 let scope: Scope.CloseableScope
@@ -207,7 +207,12 @@ describe("faults that people met", () => {
     await world.caller()
     const page = await world.loggedIn(path)
     await page.getByText(/^\d+ more agents are off on this server$/).click()
-    await picture(page, `agents-off-${path}`)
+    for (const [at, size] of Object.entries({ desk, phone })) {
+      await page.setViewportSize(size)
+      await picture(page, `agents-off-${path}-${at}`)
+      assert.isAtMost(await page.evaluate(() => document.documentElement.scrollWidth), size.width)
+    }
+    await page.setViewportSize(desk)
     for (const name of ["Claude Code", "Gemini CLI", "Qwen Code"])
       await page.getByRole("button", { name: `Enable and install ${name}` }).waitFor()
     // A program that is not open is not taken by mistake.

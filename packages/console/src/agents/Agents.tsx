@@ -158,7 +158,7 @@ const AgentOff = ({
                 onInput={({ currentTarget }) => {
                   isAccepted.value = currentTarget.checked
                 }}
-              />
+              />{" "}
               I have read its licence ({license}) and may use it.
             </label>
           ) : (

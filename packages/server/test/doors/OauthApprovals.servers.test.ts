@@ -150,7 +150,11 @@ describe.each(["2025", "2026"] as const)("an app in the protocol of %s, before a
     const one = await assistant(await letIn({ scope: "write", unattended: "yes" }), { era, person })
     assert.include(await one.refused("answer", { session_id, interaction_id }), allow)
     assert.strictEqual(await stateOf(asked), "pending")
-    const { state } = await one.call("answer", { session_id, interaction_id, option: allow })
+    assert.include(await one.refused("answer", { session_id, interaction_id, option: allow }), "digest")
+    assert.strictEqual(await stateOf(asked), "pending")
+    const { questions } = await one.call("wait", { session_id })
+    const digest = questions.find((each) => each.interaction_id === interaction_id)?.digest
+    const { state } = await one.call("answer", { session_id, interaction_id, option: allow, digest })
     assert.strictEqual(state, "answered")
     assert.strictEqual(await endOf(asked), "turn.succeeded")
     assert.isTrue(await hasFile(asked))

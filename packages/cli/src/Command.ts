@@ -54,8 +54,8 @@ export const requiredOption = (name: string, about: string, shown: Shown = {}): 
   parameter({ kind: "option", name, about, ...shown, isRequired: true, read: (words) => textOf(words) ?? "" })
 
 /** An option without a value. */
-export const flag = (name: string, about: string, group?: string): Parameter<boolean> =>
-  parameter({ kind: "option", name, about, value: undefined, group, read: (words) => words === true })
+export const flag = (name: string, about: string, shown: Pick<Shown, "group" | "short"> = {}): Parameter<boolean> =>
+  parameter({ kind: "option", name, about, ...shown, value: undefined, read: (words) => words === true })
 
 /** An option whose value is one of a few words. */
 export const choice = <const A extends string>(

@@ -16,7 +16,8 @@ export interface CommandProgram {
 }
 
 /** The typed words, as something to do. */
-const doing = async ({ commands, version }: CommandProgram, typed: ReadonlyArray<string>) => {
+const doing = async ({ commands, version }: CommandProgram, given: ReadonlyArray<string>) => {
+  const typed = await conversed(commands, given)
   const [first, ...rest] = typed
   if (first === "--version" || first === "-V" || first === "-v")
     return Effect.sync(() => process.stdout.write(`${version}\n`))
@@ -29,6 +30,20 @@ const doing = async ({ commands, version }: CommandProgram, typed: ReadonlyArray
   const resolved = isAsked ? { ...found, words: await (await import("./Wizard.js")).askedWords(found) } : found
   const words = parse(resolved)
   return words === undefined || resolved.command.kind === "group" ? Effect.void : resolved.command.doing(words)
+}
+
+/** Words that go on with a session of the repository of the working directory. */
+const goingOn: ReadonlyArray<string | undefined> = ["-c", "--continue", "-r", "--resume"]
+
+/** Nothing typed in a repository, at a terminal of somebody who has a server, is `reins chat`. So are the words that go on with a session. */
+const conversed = async (
+  commands: ReadonlyArray<Entry>,
+  typed: ReadonlyArray<string>
+): Promise<ReadonlyArray<string>> => {
+  if (!commands.some(({ name }) => name === "chat")) return typed
+  if (goingOn.includes(typed[0])) return ["chat", ...typed]
+  if (typed.length > 0 || !process.stdin.isTTY || !process.stderr.isTTY || !process.stdout.isTTY) return typed
+  return (await import("./client/Opening.js")).canTalkHere() ? ["chat"] : typed
 }
 
 /**

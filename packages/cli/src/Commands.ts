@@ -20,6 +20,12 @@ export const workCommands: ReadonlyArray<Entry> = [
     load: async () => (await import("./client/Chat.js")).chat
   },
   {
+    name: "open",
+    about: "Open the page of a session in the browser",
+    group: work,
+    load: async () => (await import("./client/Open.js")).open
+  },
+  {
     name: "sessions",
     about: "The sessions of agents: list, watch, diff, share, deliver",
     group: work,

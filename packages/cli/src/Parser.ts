@@ -68,6 +68,8 @@ const parserOf = ({ about, command, path }: Resolved): Commander => {
   if (path.length === 0)
     parser
       .optionsGroup(globalHeading)
+      .option("-c, --continue", "Go on with the newest session of this repository")
+      .option("-r, --resume", "Choose a session of this repository to go on with")
       .option("-V, --version", "Print the version")
       .option("--completions <shell>", "Print completions for bash, zsh or fish")
   if (command.kind === "group") {
@@ -139,7 +141,10 @@ const sentenceOf = ({ code, message }: CommanderError, { command, path }: Resolv
   switch (code) {
     case "commander.unknownOption": {
       const flag = word.split("=")[0] ?? word
-      const meant = didYouMean(flag, path.length === 0 ? [...flags, "--version", "--completions"] : flags)
+      const meant = didYouMean(
+        flag,
+        path.length === 0 ? [...flags, "--version", "--completions", "--continue", "--resume"] : flags
+      )
       return `There is no option ${flag}.${meant === "" ? ` ${help}` : meant}`
     }
     case "commander.missingArgument":

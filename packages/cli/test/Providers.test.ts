@@ -34,19 +34,34 @@ describe("the agent of a command", () => {
     (name) => {
       assert.throws(
         () => chosen(name),
-        "Claude Code is off on this server. Its operator turns it on with `reins harnesses enable claude`, and then an owner installs it: reins agents enable claude"
+        "Claude Code is off on this server. Its operator turns it on, and then an owner installs it: `reins harnesses enable claude`, `reins agents enable claude`. There are: OpenCode (alpha), Codex (beta). Off here: OpenCode (opencode), Gemini CLI (gemini)."
       )
       assert.throws(
         () => chosenProvider(listed, name, available, "owners"),
-        "Claude Code is off on this server. An owner of the workspace turns it on: reins agents enable claude"
+        "Claude Code is off on this server. An owner of the workspace turns it on: `reins agents enable claude`. There are: OpenCode (alpha), Codex (beta). Off here: OpenCode (opencode), Gemini CLI (gemini)."
       )
     }
   )
 
   it("is none that is reserved or unknown, and all are named", () => {
-    const off = "These are off: Claude Code (claude), OpenCode (opencode), Gemini CLI (gemini)."
+    const off =
+      "Off here: Claude Code (claude), OpenCode (opencode), Gemini CLI (gemini). Turn one on: `reins harnesses enable claude`, `reins agents enable claude`"
     assert.throws(() => chosen("gamma"), `There is no agent "gamma". There are: OpenCode (alpha), Codex (beta). ${off}`)
     assert.throws(() => chosen("codec"), 'There is no agent "codec". Did you mean codex? There are')
+    assert.throws(() => chosen("gemni"), 'There is no agent "gemni". Did you mean gemini? There are')
+  })
+
+  it("is not offered where the server has no package of it", () => {
+    const [claude, ...others] = available
+    const off = [{ ...claude, provider_id: "claude", display_name: "Claude Code", installable: false }, ...others]
+    assert.throws(
+      () => chosenProvider(listed, "claude", off, "owners"),
+      "Claude Code is off on this server. Claude Code has no package for the system of the server. There are: OpenCode (alpha), Codex (beta). Off here: OpenCode (opencode), Gemini CLI (gemini)."
+    )
+    assert.throws(
+      () => chosenProvider(listed, "nope", off, "owners"),
+      'There is no agent "nope". There are: OpenCode (alpha), Codex (beta). Off here: OpenCode (opencode), Gemini CLI (gemini). Turn one on: `reins agents enable opencode`'
+    )
   })
 
   it("is asked of a server of an earlier release, which does not tell what is off", () => {

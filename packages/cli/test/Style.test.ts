@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { harmless, harmlessJson, harmlessLine, table } from "@reins/cli/terminal/Style"
+import { harmless, harmlessJson, harmlessLine } from "@reins/cli/terminal/Style"
+import { table } from "@reins/cli/terminal/Table"
 import * as fc from "fast-check"
 
 /** The characters that a terminal obeys, but tabs and line ends. */
-const obeyed = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu
+const obeyed = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
 const orders = (text: string) => (text.match(obeyed) ?? []).filter((each) => each !== "\t" && each !== "\n")
 
 const texts = fc
@@ -18,6 +19,8 @@ const texts = fc
         "\u202e",
         "\u2066",
         "\u2028",
+        "\u200f",
+        "\u061c",
         "\u001b"
       ]
     ),

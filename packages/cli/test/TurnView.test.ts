@@ -59,7 +59,7 @@ const said = (content: string, revision = 1): TypedEvent => ({
   }
 })
 
-it("shows the plan that an agent keeps, each time that it changes", () => {
+it("shows the plan that an agent keeps, and then each step whose state has changed", () => {
   const planned = (...states: ReadonlyArray<string>): TypedEvent => ({
     ...envelope,
     type: "plan.updated",
@@ -75,6 +75,23 @@ it("shows the plan that an agent keeps, each time that it changes", () => {
   view.event(planned("in_progress", "pending"))
   view.event(planned("completed", "cancelled"))
   assert.strictEqual(output.text(), "Plan\n  [>] Step 0\n  [ ] Step 1\nPlan\n  [x] Step 0\n  [-] Step 1\n")
+  view.event(planned("completed", "in_progress"))
+  view.event(planned("completed", "in_progress", "pending"))
+  assert.isTrue(
+    output.text().endsWith("Plan\n  [>] Step 1\nPlan\n  [x] Step 0\n  [>] Step 1\n  [ ] Step 2\n"),
+    output.text()
+  )
+})
+
+it.each([
+  ["OpenCode", { todos: [{ content: "Read\u001b[2J it", status: "completed", priority: "high" }] }],
+  ["Codex", { plan: [{ step: "Read\u001b[2J it", status: "completed" }] }]
+])("shows the steps in the place of the tool with which %s keeps its plan", (_, input) => {
+  view.event(completed({ title: "1 todos", input }))
+  view.event(completed({ title: "1 todos", input }))
+  assert.strictEqual(output.text(), "Plan\n  [x] Read\ufffd[2J it\n")
+  view.event(completed({ title: "other", input: { todos: [{ name: "x" }] } }))
+  assert.isTrue(output.text().endsWith("✓ other\n"))
 })
 
 it("shows a tool with what it is about in a line, and how it ended unless it was done", () => {

@@ -3,20 +3,24 @@ import { basename } from "node:path"
 import { argument, entry, flag, group, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
-import { harmless, table } from "../terminal/Style.js"
+import { harmless } from "../terminal/Style.js"
+import { table } from "../terminal/Table.js"
 import { remoteCommand } from "./Remote.js"
+import { sessionArgument, sessionNamed } from "./Resolve.js"
 
 const list = remoteCommand({
   takes: {
-    session: argument("session", "The id of a session"),
+    session: sessionArgument,
     json: flag("json", "Lines of JSON in the place of text")
   },
   examples: [
     ["reins artifacts list sess_01h…", "The files that the agent has published"],
     ["reins artifacts list sess_01h… --json", "The same for a program"]
   ],
-  run: async ({ json, session: session_id }, connect) => {
-    const { reins } = await connect()
+  run: async ({ json, session }, connect) => {
+    const remote = await connect()
+    const { reins } = remote
+    const session_id = await sessionNamed(remote, session)
     const rows: Array<ReadonlyArray<string>> = []
     for await (const artifact of reins.sessions.listArtifacts({ session_id, limit: 100 })) {
       const { created_at, id, size, title } = artifact

@@ -2,9 +2,11 @@ import type { Automation, AutomationsUpdateInput } from "@reins/client"
 import { argument, choice, flag, type Given, option, options, whole } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
-import { harmless, table } from "../terminal/Style.js"
+import { harmless } from "../terminal/Style.js"
+import { table } from "../terminal/Table.js"
 import { budgetForms, budgetOf } from "./Budgets.js"
 import { remoteCommand } from "./Remote.js"
+import { sessionNamed, sessionOption } from "./Resolve.js"
 import { missedTimes, overlaps } from "./Words.js"
 
 type Trigger = Automation["trigger"]
@@ -27,7 +29,7 @@ const takes = {
   pick: option("pick", "The values that follow the message: /issue/title,/issue/body; or all, or none", {
     value: "pointers"
   }),
-  session: option("session", "Send the message to this session", { value: "id" }),
+  session: sessionOption("Send the message to this session"),
   project: option("project", "The project that each new session starts from; or none", { value: "id" }),
   provider: option("provider", "The agent of each new session", { value: "id" }),
   model: option("model", "Its model", { value: "model" }),
@@ -68,9 +70,11 @@ export const edit = remoteCommand({
     const { automation: automation_id, json, labels, ...named } = given
     if (labels.length === 0 && Object.values(named).every((value) => value === undefined))
       throw new CommandFailed({ message: "Say what to change. reins automations edit --help lists the options." })
-    const { reins } = await connect()
+    const remote = await connect()
+    const { reins } = remote
     const before = await reins.automations.get({ automation_id })
-    const patch = patchOf(given, before)
+    const session = given.session === undefined ? undefined : await sessionNamed(remote, given.session)
+    const patch = patchOf({ ...given, session }, before)
     const after = await reins.automations.update({ automation_id, expected_version: before.version, ...patch })
     if (json) return printJsonNow(after)
     const changes = changesBetween(before, after)

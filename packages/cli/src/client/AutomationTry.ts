@@ -3,7 +3,8 @@ import type { Automation, FilterPreview } from "@reins/client"
 import { argument, flag, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
-import { harmless, table } from "../terminal/Style.js"
+import { harmless } from "../terminal/Style.js"
+import { table } from "../terminal/Table.js"
 import { remoteCommand } from "./Remote.js"
 
 /** `reins automations try` */

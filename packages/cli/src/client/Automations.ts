@@ -2,12 +2,14 @@ import type { Automation, AutomationRun, AutomationsCreateInput } from "@reins/c
 import { argument, choice, type Example, entry, flag, group, option, requiredOption, whole } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
-import { harmless, table } from "../terminal/Style.js"
+import { harmless } from "../terminal/Style.js"
+import { table } from "../terminal/Table.js"
 import { edit } from "./AutomationEdit.js"
 import { tryFilter } from "./AutomationTry.js"
 import { budgetForms, budgetOf } from "./Budgets.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
 import { openProjectRepository } from "./RepositoryToken.js"
+import { sessionNamed, sessionOption } from "./Resolve.js"
 import { automationStates, overlaps, runStates } from "./Words.js"
 
 const automationId = argument("automation", "The id of an automation")
@@ -66,7 +68,7 @@ const add = remoteCommand({
     on: option("on", "Each of these events of the workspace: turn.failed,delivery.*", { value: "types" }),
     timezone: option("timezone", "The zone of the times (that of this machine)", { value: "zone" }),
     project: option("project", "The project that each new session starts from", { value: "id" }),
-    session: option("session", "Send the message to this session", { value: "id" }),
+    session: sessionOption("Send the message to this session"),
     provider: option("provider", "The agent of each new session", { value: "id" }),
     model: option("model", "Its model", { value: "model" }),
     overlap: choice("overlap", overlaps, "If the run before goes on (skip for times, else wait)"),
@@ -88,8 +90,10 @@ const add = remoteCommand({
   ],
   run: async (given, connect) => {
     const trigger = triggerOf(given)
-    const target = targetOf(given)
+    const wanted = targetOf(given)
     const remote = await connect(given.workspace)
+    const target =
+      wanted.kind === "session" ? { ...wanted, session_id: await sessionNamed(remote, wanted.session_id) } : wanted
     const { reins, workspaceId } = remote
     if (given.project !== undefined) await openProjectRepository(remote, given.project, given.json)
     const automation = await reins.automations.create({

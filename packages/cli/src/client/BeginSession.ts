@@ -4,8 +4,10 @@ import { type Given, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { tell } from "../terminal/Output.js"
 import { isInteractive } from "../terminal/Prompts.js"
+import { harmless } from "../terminal/Style.js"
 import type * as Agents from "./Agents.js"
 import { budgetForms, budgetOf } from "./Budgets.js"
+import { choiceFor, keepChoice } from "./Choices.js"
 import { withModel } from "./ChooseModel.js"
 import { projectNamed } from "./ProjectNamed.js"
 import { agentOptions, nameOf, providerOn, wantedAgent } from "./Providers.js"
@@ -42,6 +44,9 @@ export interface FirstMessage extends Pick<MessagesSendInput, "tools" | "result_
 export interface Begun {
   readonly id: string
   readonly turn_id?: string | undefined
+  readonly harness: { readonly provider_id: string }
+  /** The model that a person has chosen when the server wanted one. */
+  readonly picked: string | undefined
 }
 
 /** A new session on the repository, which is checked before. A first message that is refused leaves no session. */
@@ -50,13 +55,35 @@ export const beginSession = async (
   given: SessionOptions,
   { isQuiet, title }: Shown,
   message?: FirstMessage
-): Promise<Begun> => {
-  const { url, workspaceId: workspace_id } = remote
+): Promise<Begun & { readonly repository: string }> => {
   const repository = chooseRepository(given.repo ?? ".", given.ref)
-  refuseFarPath(repository, url)
+  refuseFarPath(repository, remote.url)
+  // A program gets what it names. The choices of before are a person's.
+  const where = isQuiet || !isInteractive() ? undefined : { server: remote.url, repository: repository.url }
+  const harness = await harnessOf(remote, given, isQuiet, where && choiceFor(where))
+  const begun = await beginAt(remote, given, { isQuiet, title }, { repository, message, harness })
+  const { provider_id: provider } = begun.harness
+  const [agent, model] = [wantedAgent(given) && provider, begun.picked ?? given.model]
+  if (where && (agent !== undefined || model !== undefined)) keepChoice(where, { agent, provider, model })
+  return { ...begun, repository: repository.url }
+}
+
+/** The parts of a session that were chosen. */
+interface Parts {
+  readonly repository: ChosenRepository
+  readonly message: FirstMessage | undefined
+  readonly harness: Pick<SessionsCreateInput, "harness">
+}
+
+const beginAt = async (
+  remote: Remote,
+  given: SessionOptions,
+  { isQuiet, title }: Shown,
+  { harness, message, repository }: Parts
+): Promise<Begun> => {
+  const { workspaceId: workspace_id } = remote
   const note = (text: string) => (isQuiet ? undefined : tell(`Note: ${text}`))
   for (const each of repository.notes) note(each)
-  const harness = await harnessOf(remote, given, isQuiet)
   const check = (asked: Parameters<typeof checkedRef>[0]) => openRef(remote, asked, isQuiet)
   const { overHttps } = repository
   const isHttps = !repository.isLocal && overHttps === null
@@ -113,19 +140,24 @@ export const beginSessionOf = async (
   })
 }
 
-const make = (remote: Remote, isQuiet: boolean, input: SessionsCreateInput): Promise<Begun> => {
+const make = async (remote: Remote, isQuiet: boolean, input: SessionsCreateInput): Promise<Begun> => {
+  let picked: string | undefined
   const create = (harness: Pick<SessionsCreateInput, "harness">) =>
     remote.reins.sessions.create({ ...input, ...harness })
-  return withModel(
+  const made = await withModel(
     remote,
     isQuiet,
     () => create({}),
-    (provider_id, model) => create({ harness: { provider_id, model } })
+    (provider_id, model) => {
+      picked = model
+      return create({ harness: { provider_id, model } })
+    }
   )
+  return { id: made.id, turn_id: made.turn_id, harness: made.harness, picked }
 }
 
 /** The first line of a message. */
-const titleOf = (message: string): string => cutText(message.trim().split("\n")[0] ?? "", 80)
+export const titleOf = (message: string): string => cutText(message.trim().split("\n")[0] ?? "", 80)
 
 /** Refuses what a session that is named has from its beginning. */
 export const refuseAnew = (given: SessionOptions & { readonly session: string | undefined }): void => {
@@ -146,7 +178,8 @@ export const changeModel = async ({ reins }: Remote, session_id: string, { model
 export const sendMessage = async (
   remote: Pick<Remote, "reins" | "workspaceId">,
   message: MessagesSendInput,
-  isQuiet: boolean
+  isQuiet: boolean,
+  picked: (provider_id: string, model: string) => void = () => undefined
 ): Promise<string> => {
   const { reins } = remote
   const { session_id } = message
@@ -154,8 +187,9 @@ export const sendMessage = async (
     remote,
     isQuiet,
     () => reins.messages.send(message),
-    async (_, model) => {
+    async (provider_id, model) => {
       await reins.sessions.update({ session_id, model })
+      picked(provider_id, model)
       return reins.messages.send(message)
     }
   )
@@ -190,20 +224,41 @@ const openRef = async (
 const foldersIn = (list: string): ReadonlyArray<string> =>
   list.split(",").map((folder) => folder.trim().replace(/(?<=[^/])\/$/, ""))
 
-/** The provider and the model that were named. A model alone is one of the default provider, which the API has to be told. */
-const harnessOf = async (remote: Remote, given: SessionOptions, isQuiet: boolean) => {
-  const { model } = given
+/**
+ * The provider and the model that were named, or else those that were chosen last. A model alone is one of the default provider, which the API has to be
+ * told.
+ */
+const harnessOf = async (
+  remote: Remote,
+  given: SessionOptions,
+  isQuiet: boolean,
+  last?: ReturnType<typeof choiceFor>
+): Promise<Pick<SessionsCreateInput, "harness">> => {
   const wanted = wantedAgent(given)
-  if (wanted === undefined && model === undefined) return {}
+  if (wanted === undefined && given.model === undefined && last === undefined) return {}
   const offer = async (agent: Parameters<typeof Agents.offerAgent>[1]) =>
     !isQuiet && isInteractive() && (await import("./Agents.js")).offerAgent(remote, agent)
-  const chosen = await providerOn(remote.reins, wanted, offer)
+  const lastAgent = wanted === undefined && last?.agent ? await readyAgent(remote, last.agent) : undefined
+  const chosen = lastAgent ?? (await providerOn(remote.reins, wanted, offer))
   const { installed, provider_id } = chosen
+  const model = given.model ?? last?.models[provider_id]
   if (!installed && !(await offer(chosen)))
     throw new CommandFailed({
       message: `${nameOf(chosen)} is not installed on the server. An owner of the workspace installs it: reins agents enable ${provider_id}`
     })
+  if (lastAgent !== undefined || model !== given.model) {
+    const taken = `${nameOf(chosen)}${model === undefined ? "" : ` with ${model}`}`
+    tell(harmless(`${taken}, as chosen last for this repository. --agent and --model change it.`))
+  }
   return { harness: { provider_id, ...(model !== undefined && { model }) } }
+}
+
+/** The agent of before; undefined where the server cannot run it any more, which is told. */
+const readyAgent = async ({ reins }: Remote, id: string) => {
+  const { items } = await reins.catalog.listHarnesses()
+  const found = items.find(({ installed, provider_id, tier }) => provider_id === id && installed && tier !== "disabled")
+  if (found === undefined) tell(`Note: ${harmless(id)}, which was chosen last, is not ready on the server.`)
+  return found
 }
 
 /** A server of another machine would look for the path in its own files. */

@@ -3,6 +3,7 @@ import { argument } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { tell } from "../terminal/Output.js"
 import { remoteCommand } from "./Remote.js"
+import { sessionNamed } from "./Resolve.js"
 
 /** The forms of a budget, for the help of commands. */
 export const budgetForms = "tokens as in 200000, 200k or 1.5m, US dollars as in $2.50"
@@ -41,11 +42,10 @@ export const withBudgets = (
   return [beside(head, "BUDGET"), ...rows.map(({ budget, cells }) => beside(cells, spentOf(budget)))]
 }
 
-/** The change of a budget of a resource that the command line can name. */
-const changes: Readonly<
+/** The change of the budget of a resource other than a session, by the beginning of its id. */
+const others: Readonly<
   Record<string, (reins: Reins, id: string, budget: BudgetInput | null) => Promise<{ readonly budget: Budget | null }>>
 > = {
-  sess: (reins, session_id, budget) => reins.sessions.update({ session_id, budget }),
   turn: (reins, turn_id, budget) => reins.turns.update({ turn_id, budget }),
   key: (reins, key_id, budget) => reins.apiKeys.update({ key_id, budget }),
   wsp: (reins, workspace_id, budget) => reins.workspaces.update({ workspace_id, budget })
@@ -54,7 +54,7 @@ const changes: Readonly<
 /** `reins budget` */
 export const budget = remoteCommand({
   takes: {
-    of: argument("id", "The id of a session, a turn, an API key or a workspace"),
+    of: argument("id", "A session by its id, its end, its title or `last`; a turn, a key or a workspace by its id"),
     amount: argument("amount", `The limit: ${budgetForms}; or none`)
   },
   details: "Turns that wait for a budget go on once it is raised.",
@@ -63,14 +63,17 @@ export const budget = remoteCommand({
     ["reins budget wsp_01h… '$20'", "Allow a workspace twenty US dollars"]
   ],
   run: async ({ amount, of }, connect) => {
-    const change = changes[of.split("_")[0] ?? ""]
-    if (change === undefined)
+    const other = others[of.split("_")[0] ?? ""]
+    if (other === undefined && /^(?!sess_)[a-z]{2,5}_\w+$/.test(of))
       throw new CommandFailed({
         message: `${of} is not the id of a session, a turn, an API key or a workspace. reins sessions list shows sessions.`
       })
     const limits = amount === "none" ? null : budgetOf(amount)
-    const { reins } = await connect()
-    const { budget } = await change(reins, of, limits)
+    const remote = await connect()
+    const { budget } =
+      other === undefined
+        ? await remote.reins.sessions.update({ session_id: await sessionNamed(remote, of), budget: limits })
+        : await other(remote.reins, of, limits)
     tell(budget === null ? "It has no budget any more." : `Spent so far: ${spentOf(budget)}.`)
   }
 })

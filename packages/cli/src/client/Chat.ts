@@ -1,179 +1,124 @@
-import { setTimeout as sleep } from "node:timers/promises"
-import { ReinsConnectionError, type TurnSnapshot, type TypedEvent } from "@reins/client"
-import { flag, option, optionalArgument } from "../Command.js"
+import type { Session } from "@reins/client"
+import { flag, type Given, optionalArgument } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
-import { MessageReader } from "../terminal/Line.js"
 import { tell } from "../terminal/Output.js"
-import { Aborted, ask, isInteractive } from "../terminal/Prompts.js"
-import { painter } from "../terminal/Style.js"
-import type { Answering } from "./Approvals.js"
-import { beginSession, changeModel, refuseAnew, sendMessage, sessionOptions } from "./BeginSession.js"
-import { changesetOf, deliver, newestChangeset, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
-import { type Display, display, follow, tellEnd, tellSummary } from "./Follow.js"
-import { isClientError, type Remote, remoteCommand, sentenceOf, workspaceOption } from "./Remote.js"
+import { ask, isInteractive } from "../terminal/Prompts.js"
+import { harmless, painter } from "../terminal/Style.js"
+import { beginSession, changeModel, refuseAnew, sessionOptions } from "./BeginSession.js"
+import { Conversation, type Talked } from "./Conversation.js"
+import { openPage, pageOf } from "./Open.js"
+import { nameOf } from "./Providers.js"
+import { type Remote, remoteCommand, workspaceOption } from "./Remote.js"
+import { chooseRepository } from "./Repository.js"
+import { sessionNamed, sessionOption, sessionsAt, shortIdIn } from "./Resolve.js"
+import { stateOf } from "./SessionState.js"
+
+const takes = {
+  message: optionalArgument("message", "The first message"),
+  ...sessionOptions,
+  session: sessionOption("Go on with this session instead of a new one"),
+  continue: flag("continue", "Go on with the newest session of the repository", { short: "c" }),
+  resume: flag("resume", "Choose a session of the repository to go on with", { short: "r" }),
+  approve: flag("approve", "Allow every tool that the agent asks for, without asking you"),
+  web: flag("web", "Open the page of the session in the browser, too"),
+  workspace: workspaceOption
+}
+
+type Options = Given<typeof takes>
 
 /** `reins chat` */
 export const chat = remoteCommand({
-  takes: {
-    message: optionalArgument("message", "The first message"),
-    ...sessionOptions,
-    session: option("session", "Go on with this session instead of a new one", { value: "id" }),
-    approve: flag("approve", "Allow every tool that the agent asks for, without asking you"),
-    workspace: workspaceOption
-  },
+  takes,
   details:
-    "Ctrl-C cancels the turn that runs. /diff shows all changes, /deliver pushes them as a branch, /exit or Ctrl-D leaves.\n" +
-    "The session stays; `reins chat --session ID` goes on with it.",
+    "Ctrl-C cancels the turn that runs. /help lists the other commands, as /diff, /deliver, /model and /new. /exit or Ctrl-D leaves.\n" +
+    "The session stays; `reins chat --session ID` goes on with it. `reins -c` and `reins -r` are `reins chat -c` and `reins chat -r`.",
   examples: [
     ["reins chat", "Talk about the repository of this folder"],
-    ["reins chat --session sess_01h…", "Go on with a session"]
+    ["reins chat -c", "Go on with its newest session"],
+    ["reins chat --session 3ffe", "Go on with the session whose id ends so"]
   ],
   run: async (given, connect) => {
     if (!isInteractive())
       throw new CommandFailed({ message: 'reins chat needs a terminal. Without one: reins run "the task"' })
-    refuseAnew(given)
-    if (given.session !== undefined && given.budget !== undefined)
-      throw new CommandFailed({
-        message: `Change the limit of a session by itself: reins budget ${given.session} ${given.budget}`
-      })
+    refuseTwo(given)
     const remote = await connect(given.workspace)
-    const sessionId =
-      given.session ??
-      (await beginSession(remote, given, { title: given.message ?? "Conversation", isQuiet: false })).id
-    if (given.session !== undefined) await changeModel(remote, sessionId, given)
-    tell(`Session ${sessionId}. /help shows what else you can type.`)
-    const { active_turn_id, event_watermark } = await remote.reins.sessions.get({ session_id: sessionId })
-    const talk = new Conversation(remote, sessionId, given.approve ? "allow" : "ask", event_watermark)
+    const known = await knownSession(remote, given)
+    const talked =
+      known === undefined ? await newTalk(remote, given, given.message) : await oldTalk(remote, given, known)
+    if (given.web) await openPage(pageOf(remote.url, talked.sessionId))
+    const talk = new Conversation(remote, talked, given.approve ? "allow" : "ask", () =>
+      newTalk(remote, withoutSession(given), undefined)
+    )
+    const { active_turn_id } = await remote.reins.sessions.get({ session_id: talked.sessionId })
     if (active_turn_id !== null) await talk.hear(active_turn_id)
     await talk.hold(given.message)
   }
 })
 
-const help = `  /diff      all that the session has changed
-  /deliver   push the changes as a branch
-  /exit      leave; the session stays
-A line that ends with \\ goes on in the next one.`
-
-/** The milliseconds between two tries to reach a server that was lost. */
-const tryAgainMs = 1000
-
-/** The conversation of a person and an agent. */
-class Conversation {
-  private readonly messages = new MessageReader("› ")
-  /** The event before a question that is open, from which a new stream begins so that it is asked again. */
-  private questionAt: number | undefined
-
-  constructor(
-    private readonly remote: Remote,
-    private readonly sessionId: string,
-    private readonly answering: Answering,
-    /** The event that was shown last. */
-    private after: number
-  ) {}
-
-  /** Takes messages until the person leaves. What the server refuses is told, and the conversation goes on. */
-  readonly hold = async (first: string | undefined): Promise<void> => {
-    for (let text = first; ; text = undefined) {
-      const said = text ?? (await this.messages.next())
-      if (said === undefined || said.trim() === "/exit") break
-      try {
-        await this.take(said.trim())
-      } catch (error) {
-        if (error instanceof CommandFailed) tell(error.message)
-        else if (isClientError(error)) tell(sentenceOf(error, this.remote.url))
-        else throw error
-      }
-    }
-    tell(`Go on with it: reins chat --session ${this.sessionId}`)
-  }
-
-  private readonly take = async (text: string): Promise<void> => {
-    if (text === "") return
-    if (text === "/help") return tell(help)
-    if (text === "/diff") return this.show()
-    if (text === "/deliver") return this.deliver()
-    const turnId = await sendMessage(this.remote, { session_id: this.sessionId, content: text }, false)
-    await this.hear(turnId)
-  }
-
-  /** Shows a turn to its end, also over a server that goes away and comes back. */
-  readonly hear = async (turnId: string): Promise<void> => {
-    const view = this.noting(display(false))
-    const { reins, url } = this.remote
-    const turn = await this.untilEnd(turnId, view)
-    tellEnd(turn, this.sessionId)
-    if (turn?.state === "succeeded") await this.showTurn(turn, view)
-    tellSummary(turn, url)
-    if (turn?.state !== "interrupted" || !(await isConfirmed("Go on with the conversation?"))) return
-    await reins.turns.acknowledge({ turn_id: turnId })
-  }
-
-  private readonly untilEnd = async (turnId: string, view: Display): Promise<TurnSnapshot | undefined> => {
-    const { reins } = this.remote
-    let isTold = false
-    for (;;) {
-      try {
-        return await follow({
-          reins,
-          sessionId: this.sessionId,
-          turnId,
-          after: this.questionAt ?? this.after,
-          display: view,
-          answering: this.answering,
-          interrupt: "cancel"
-        })
-      } catch (error) {
-        if (!(error instanceof ReinsConnectionError)) throw error
-        if (!isTold) tell(`The server does not answer. It is asked again each second; Ctrl-C leaves.`)
-        isTold = true
-        await sleep(tryAgainMs)
-      }
-    }
-  }
-
-  /** Remembers which event was shown last. */
-  private readonly noting = (view: Display): Display => ({
-    ...view,
-    delta: view.delta,
-    line: view.line,
-    endLine: view.endLine,
-    event: (event: TypedEvent) => {
-      this.after = event.seq
-      if (event.type === "turn.action_required") this.questionAt ??= event.seq - 1
-      if (event.type === "turn.action_resolved") this.questionAt = undefined
-      view.event(event)
-    }
-  })
-
-  private readonly showTurn = async ({ id }: TurnSnapshot, view: Display): Promise<void> => {
-    const { reins } = this.remote
-    const changeset = await changesetOf(reins, this.sessionId, id)
-    if (changeset === undefined || changeset.empty) return
-    tellDiagnostics(changeset)
-    view.line("")
-    await writeDiff(reins, changeset)
-  }
-
-  private readonly show = async (): Promise<void> => {
-    const changeset = await newestChangeset(this.remote.reins, this.sessionId)
-    tellDiagnostics(changeset)
-    if (changeset.empty) return tell("The session changed nothing.")
-    await writeDiff(this.remote.reins, changeset)
-  }
-
-  private readonly deliver = async (): Promise<void> => {
-    const changeset = await newestChangeset(this.remote.reins, this.sessionId)
-    if (changeset.empty) return tell("The session changed nothing, so there is nothing to deliver.")
-    tellDelivery(await deliver(this.remote.reins, changeset, {}))
-  }
+/** Refuses two ways to a session at once, and what a session has already. */
+const refuseTwo = (given: Options): void => {
+  const ways = [given.session !== undefined, given.continue, given.resume].filter(Boolean)
+  if (ways.length > 1)
+    throw new CommandFailed({ message: "--session, --continue and --resume each name a session. Give one of them." })
+  if (ways.length === 0) return
+  // These find their session by the repository.
+  refuseAnew({ ...given, session: given.session ?? "last", ...(given.session === undefined && { repo: undefined }) })
+  if (given.budget !== undefined)
+    throw new CommandFailed({
+      message: `Change the limit of a session by itself: reins budget ${given.session ?? "last"} ${given.budget}`
+    })
 }
 
-const isConfirmed = async (question: string): Promise<boolean> => {
-  try {
-    return await ask.confirmation(question, true)
-  } catch (error) {
-    if (!(error instanceof Aborted)) throw error
-    tell(painter(process.stderr)("dim", "The session waits until somebody has looked at the turn."))
-    return false
-  }
+/** A new session has the options of the one before, and its files if that was found by its repository. */
+const withoutSession = (given: Options): Options => ({ ...given, session: undefined, continue: false, resume: false })
+
+/** The session that the words name; undefined for a new one. */
+const knownSession = async (remote: Remote, given: Options): Promise<string | undefined> => {
+  if (given.session !== undefined) return sessionNamed(remote, given.session)
+  if (!given.continue && !given.resume) return undefined
+  const { overHttps, url } = chooseRepository(given.repo ?? ".", undefined)
+  const found = await sessionsAt(remote, overHttps === null ? [url] : [url, overHttps])
+  const [newest] = found
+  if (newest === undefined) throw new CommandFailed({ message: `No session of ${url} is open. Begin one: reins chat` })
+  return given.continue ? newest.id : chosenOf(found)
+}
+
+const chosenOf = (sessions: ReadonlyArray<Session>): Promise<string> => {
+  const ids = sessions.map(({ id }) => id)
+  return ask.choice(
+    "Which session?",
+    sessions.map((each) => ({
+      value: each.id,
+      label: `${shortIdIn(each.id, ids)}  ${harmless((each.title ?? "(no title)").replaceAll(/\s+/g, " "))}`,
+      hint: `${each.updated_at.slice(0, 16).replace("T", " ")}, ${stateOf(each)}`
+    }))
+  )
+}
+
+const newTalk = async (remote: Remote, given: Options, message: string | undefined): Promise<Talked> => {
+  const { id, repository } = await beginSession(remote, given, { title: message ?? "Conversation", isQuiet: false })
+  const session = await remote.reins.sessions.get({ session_id: id })
+  await tellHead(remote, session)
+  return { sessionId: id, after: session.event_watermark, repository, isNew: message === undefined }
+}
+
+const oldTalk = async (remote: Remote, given: Options, session_id: string): Promise<Talked> => {
+  await changeModel(remote, session_id, given)
+  const session = await remote.reins.sessions.get({ session_id })
+  await tellHead(remote, session)
+  const { base, event_watermark: after } = session
+  return { sessionId: session_id, after, repository: base.repository, isNew: false }
+}
+
+/** Says where the conversation takes place, and with whom. */
+const tellHead = async ({ reins }: Remote, { base, harness, id, title }: Session): Promise<void> => {
+  const { items } = await reins.catalog.listHarnesses()
+  const agent = items.find(({ provider_id }) => provider_id === harness.provider_id)
+  const who = [agent === undefined ? harness.provider_id : nameOf(agent), harness.model ?? ""]
+    .filter(Boolean)
+    .join(", ")
+  const where = [base.repository ?? "no repository", base.ref ?? ""].filter(Boolean).join(" · ")
+  tell(painter(process.stderr)("bold", harmless(`${where} · ${who}`)))
+  const called = title === null || title === "Conversation" ? "" : `: ${harmless(title)}`
+  tell(`Session ${id}${called}. /help shows what else you can type.`)
 }

@@ -29,5 +29,15 @@ export const withModel = async <A>(
   }
 }
 
+/** Has a person choose another model of an agent. Throws `CommandFailed` where the gateway lists none. */
+export const askModel = async (remote: Asked, provider_id: string): Promise<string> => {
+  const { items } = await modelsOf(remote, provider_id)
+  if (items.length === 0) throw new CommandFailed({ message: "The gateway lists no models. Name one: /model NAME" })
+  return ask.oneOf(
+    "Which model? Type to search",
+    items.map(({ id }) => id)
+  )
+}
+
 const modelsOf = ({ reins, workspaceId: workspace_id }: Asked, provider_id: string) =>
   reins.catalog.listModels({ workspace_id, provider_id }).catch(() => ({ items: [] }))

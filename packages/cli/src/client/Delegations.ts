@@ -1,21 +1,24 @@
 import { cutText } from "@reins/base/base/CutText"
 import { argument, entry, flag, group } from "../Command.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
-import { harmless, table } from "../terminal/Style.js"
+import { harmless } from "../terminal/Style.js"
+import { table } from "../terminal/Table.js"
 import { remoteCommand } from "./Remote.js"
+import { sessionArgument, sessionNamed } from "./Resolve.js"
 
 const json = flag("json", "Lines of JSON in the place of text")
 const delegation = argument("delegation", "The id of a delegation")
 
 const list = remoteCommand({
-  takes: { session: argument("session", "The id of the session that has delegated"), json },
+  takes: { session: sessionArgument, json },
   examples: [
     ["reins delegations list sess_01h…", "The sessions that work for a session"],
     ["reins delegations list sess_01h… --json", "The same for a program"]
   ],
   run: async ({ json, session }, connect) => {
-    const { reins } = await connect()
-    const items = await reins.sessions.listDelegations({ session_id: session, limit: 100 }).all()
+    const remote = await connect()
+    const session_id = await sessionNamed(remote, session)
+    const items = await remote.reins.sessions.listDelegations({ session_id, limit: 100 }).all()
     if (json) return items.forEach(printJsonNow)
     if (items.length === 0) return tell("This session has delegated nothing.")
     const rows = items.map(({ child_session_id, id, instructions, role, state }) => [

@@ -2,6 +2,7 @@ import type { Changeset, Delivery, Reins } from "@reins/client"
 import { choices } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { tell } from "../terminal/Output.js"
+import { writePaged } from "../terminal/Pager.js"
 import { progress } from "../terminal/Progress.js"
 import { Aborted, ask, isInteractive } from "../terminal/Prompts.js"
 import { harmless, hasColors, painter } from "../terminal/Style.js"
@@ -38,13 +39,22 @@ export const changesetOf = async (
   return undefined
 }
 
-/** Writes a diff: with colours for a person, else exactly as it is, so that `git apply` takes it. */
-export const writeDiff = async (reins: Reins, changeset: Changeset, against?: string): Promise<void> => {
+/**
+ * Writes a diff: with colours and in the pager for a person, else exactly as it is, so that `git apply` takes it. `before` runs ahead of one that is not
+ * empty.
+ */
+export const writeDiff = async (
+  reins: Reins,
+  changeset: Changeset,
+  against?: string,
+  before?: () => void
+): Promise<void> => {
   const { diff, omitted } = await reins.changesets.getDiff({
     changeset_id: changeset.id,
     ...(against !== undefined && { against })
   })
-  process.stdout.write(process.stdout.isTTY ? shown(diff) : diff)
+  if (diff !== "") before?.()
+  await writePaged(process.stdout.isTTY ? shown(diff) : diff)
   if (omitted.length === 0) return
   tell("The diff is longer than the server shows, so it was cut. `reins sessions deliver` gives all of it. Not shown:")
   for (const { additions, deletions, path } of omitted.slice(0, namedAtMost))

@@ -2,16 +2,17 @@ import { createWriteStream } from "node:fs"
 import { rm } from "node:fs/promises"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
-import { argument, choice, option } from "../Command.js"
+import { choice, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { tell } from "../terminal/Output.js"
 import { target } from "./Profile.js"
 import { remoteCommand } from "./Remote.js"
+import { sessionArgument, sessionNamed } from "./Resolve.js"
 
 /** `reins sessions export` */
 export const exportSession = remoteCommand({
   takes: {
-    session: argument("session", "The id of a session"),
+    session: sessionArgument,
     format: choice("format", ["markdown", "json"], "markdown for people, json for programs (markdown)"),
     output: option("output", "The file to write, in the place of the standard output", { value: "file", short: "o" })
   },
@@ -20,8 +21,10 @@ export const exportSession = remoteCommand({
     ["reins sessions export sess_01h… -o session.md", "Keep a session as Markdown"],
     ["reins sessions export sess_01h… --format json | jq .messages", "Give it to a program"]
   ],
-  run: async ({ format = "markdown", output, session }, connect) => {
-    const { reins } = await connect()
+  run: async ({ format = "markdown", output, session: named }, connect) => {
+    const remote = await connect()
+    const { reins } = remote
+    const session = await sessionNamed(remote, named)
     // Says in a sentence why there is no such session.
     await reins.sessions.get({ session_id: session })
     const response = await fetch(

@@ -3,7 +3,7 @@ import type { Interaction, MessageDelta, Reins, TurnSnapshot, TypedEvent } from 
 import { takeInterrupts } from "../terminal/Interrupts.js"
 import { tell } from "../terminal/Output.js"
 import { inSeconds } from "../terminal/Progress.js"
-import { harmlessJson, painter } from "../terminal/Style.js"
+import { harmlessJson, hasColors, painter } from "../terminal/Style.js"
 import { type Answering, approvals } from "./Approvals.js"
 import { turnReason } from "./ErrorSentences.js"
 import { exitCodes, isClientError, sentenceOf } from "./Remote.js"
@@ -17,15 +17,22 @@ export interface Display {
   readonly endLine: () => void
 }
 
-export const display = (json: boolean): Display =>
-  json
-    ? {
-        event: (event) => void process.stdout.write(`${harmlessJson(event)}\n`),
-        delta: undefined,
-        line: () => undefined,
-        endLine: () => undefined
-      }
-    : new TurnView()
+export const display = async (json: boolean): Promise<Display> => {
+  if (!json) return new TurnView(await markdownLines())
+  return {
+    event: (event) => void process.stdout.write(`${harmlessJson(event)}\n`),
+    delta: undefined,
+    line: () => undefined,
+    endLine: () => undefined
+  }
+}
+
+/** Shows Markdown on a terminal; undefined where a reader wants the words as they are. It is loaded for the first answer. */
+const markdownLines = async () => {
+  if (!hasColors(process.stdout)) return undefined
+  const { MarkdownLines } = await import("../terminal/MarkdownLines.js")
+  return new MarkdownLines(() => process.stdout.columns || 80, painter(process.stdout))
+}
 
 export interface Following {
   readonly reins: Reins

@@ -1,7 +1,8 @@
 import type { Hook, HookReceipt } from "@reins/client"
 import { argument, choice, entry, flag, group, option, requiredOption, whole } from "../Command.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
-import { harmless, table } from "../terminal/Style.js"
+import { harmless } from "../terminal/Style.js"
+import { table } from "../terminal/Table.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
 import { hookKinds } from "./Words.js"
 

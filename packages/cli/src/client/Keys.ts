@@ -1,7 +1,8 @@
 import type { ApiKey } from "@reins/client"
 import { argument, entry, flag, group } from "../Command.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
-import { harmless, table } from "../terminal/Style.js"
+import { harmless } from "../terminal/Style.js"
+import { table } from "../terminal/Table.js"
 import { withBudgets } from "./Budgets.js"
 import { remoteCommand } from "./Remote.js"
 

@@ -3,7 +3,8 @@ import { argument, choice, entry, flag, group, option, whole } from "../Command.
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { liveProgress } from "../terminal/Progress.js"
-import { harmless, table } from "../terminal/Style.js"
+import { harmless } from "../terminal/Style.js"
+import { table } from "../terminal/Table.js"
 import { reasonText } from "./ErrorSentences.js"
 import { readCared } from "./FollowRequest.js"
 import { draft, ready, reply } from "./MergeRequestActs.js"
@@ -13,6 +14,7 @@ import { printMergeRequest, readParts } from "./MergeRequestView.js"
 import { watch } from "./MergeRequestWatch.js"
 import { projectNamed } from "./ProjectNamed.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
+import { sessionNamed, sessionOption } from "./Resolve.js"
 import { requireYes, yes } from "./SessionState.js"
 
 const states = ["open", "merged", "closed", "failed", "pending"] as const satisfies Array<MergeRequest["state"]>
@@ -29,7 +31,7 @@ const list = remoteCommand({
     state: choice("state", [...states, "all"], "Those in this state (open)"),
     care: choice("care", careStates, "Those whose care stands so"),
     project: option("project", "Those of this project", { value: "slug" }),
-    session: option("session", "Those of this session", { value: "id" }),
+    session: sessionOption("Those of this session"),
     limit: whole("limit", "How many at most (20)", [1, 200]),
     json: flag("json", "Lines of JSON in the place of text"),
     workspace: workspaceOption
@@ -39,8 +41,10 @@ const list = remoteCommand({
     ["reins merge-requests list --care handed_over", "Those that a person has to go on with"],
     ["reins merge-requests list --state all --project web --json", "All of a project, for a program"]
   ],
-  run: async ({ care, json, limit = 20, project, session: session_id, state = "open", workspace }, connect) => {
-    const { reins, workspaceId: workspace_id } = await connect(workspace)
+  run: async ({ care, json, limit = 20, project, session, state = "open", workspace }, connect) => {
+    const remote = await connect(workspace)
+    const { reins, workspaceId: workspace_id } = remote
+    const session_id = session === undefined ? undefined : await sessionNamed(remote, session)
     const project_id = project === undefined ? undefined : await projectNamed(reins, workspace_id, project)
     if (project !== undefined && project_id === undefined)
       throw new CommandFailed({ message: `There is no project "${project}". See: reins projects list` })

@@ -50,7 +50,7 @@ export const namedProvider = <P extends Named>(providers: ReadonlyArray<P>, name
 export const chosenProvider = <P extends Listed>(
   providers: ReadonlyArray<P>,
   name: string | undefined,
-  available: ReadonlyArray<Named> = [],
+  available: ReadonlyArray<Off> = [],
   by: HarnessList["enabled_by"] = "operator"
 ): P => {
   const enabled = providers.filter(({ tier }) => tier !== "disabled")
@@ -58,21 +58,43 @@ export const chosenProvider = <P extends Listed>(
   if (found !== undefined) return found
   if (name === undefined) throw new CommandFailed({ message: "The server offers no agent." })
   const off = namedProvider(available, name)
+  const known = enabled.map(nameOf).join(", ")
   if (off !== undefined)
     throw new CommandFailed({
-      message:
-        `${off.display_name} is off on this server. ` +
-        (by === "owners"
-          ? `An owner of the workspace turns it on: reins agents enable ${off.provider_id}`
-          : `Its operator turns it on with \`reins harnesses enable ${off.provider_id}\`, and then an owner installs it: reins agents enable ${off.provider_id}`)
+      message: `${off.display_name} is off on this server. ${enabling(off, by)}. There are: ${known}.${offHere(available, off)}`
     })
-  const names = enabled.flatMap(({ display_name, provider_id }) => [display_name.toLowerCase(), provider_id])
-  const known = enabled.map(nameOf).join(", ")
-  const more = available.length === 0 ? "" : ` These are off: ${available.map(nameOf).join(", ")}.`
+  const names = [...enabled, ...available].flatMap((each) => [each.display_name.toLowerCase(), each.provider_id])
+  const others = offHere(available)
+  const [first] = available.filter(canBeEnabled)
   throw new CommandFailed({
-    message: `There is no agent "${name}".${didYouMean(name, names)} There are: ${known}.${more}`
+    message: `There is no agent "${name}".${didYouMean(name, names)} There are: ${known}.${others}${first === undefined ? "" : ` Turn one on: ${enableWords(first, by)}`}`
   })
 }
+
+/** An agent that is off. Some have no package for the system of the server. */
+interface Off extends Named {
+  readonly installable?: boolean
+}
+
+const canBeEnabled = ({ installable = true }: Off): boolean => installable
+
+const offHere = (available: ReadonlyArray<Off>, but?: Off): string => {
+  const off = available.filter((each) => each !== but && canBeEnabled(each))
+  return off.length === 0 ? "" : ` Off here: ${off.map(nameOf).join(", ")}.`
+}
+
+/** The step that turns an agent on. */
+const enabling = (agent: Off, by: HarnessList["enabled_by"]): string => {
+  if (!canBeEnabled(agent)) return `${agent.display_name} has no package for the system of the server`
+  return by === "owners"
+    ? `An owner of the workspace turns it on: ${enableWords(agent, by)}`
+    : `Its operator turns it on, and then an owner installs it: ${enableWords(agent, by)}`
+}
+
+const enableWords = ({ provider_id }: Off, by: HarnessList["enabled_by"]): string =>
+  by === "owners"
+    ? `\`reins agents enable ${provider_id}\``
+    : `\`reins harnesses enable ${provider_id}\`, \`reins agents enable ${provider_id}\``
 
 /**
  * `chosenProvider` of a server. An earlier release does not tell what is off. An agent that is off, and that owners enable, is offered first: `offer`

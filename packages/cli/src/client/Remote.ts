@@ -18,6 +18,8 @@ export interface Remote {
   readonly reins: Reins
   readonly url: string
   readonly workspaceId: string
+  /** The other workspaces that the key reaches; none where the command names its own. */
+  readonly otherWorkspaces: ReadonlyArray<string>
 }
 
 /** The exit codes of the commands that follow a turn. */
@@ -82,7 +84,9 @@ export const clientAt = (named?: string): Pick<Remote, "reins" | "url"> => {
 export const connect = async (named?: string, workspace?: string): Promise<Remote> => {
   const { reins, url } = clientAt(named)
   const { workspaces } = await reins.accounts.getMe()
-  return { reins, url, workspaceId: workspaceOf(workspaces, workspace) }
+  const workspaceId = workspaceOf(workspaces, workspace)
+  const others = workspaces.map(({ id }) => id).filter((id) => id !== workspaceId)
+  return { reins, url, workspaceId, otherWorkspaces: workspace === undefined ? others : [] }
 }
 
 /** A client of the command line. Says in a sentence what is wrong with a URL or a key that cannot be one. */

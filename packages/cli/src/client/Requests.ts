@@ -4,11 +4,13 @@ import { argument, flag, option, optionalArgument } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { ask, isInteractive } from "../terminal/Prompts.js"
-import { harmless, table } from "../terminal/Style.js"
+import { harmless } from "../terminal/Style.js"
 import { didYouMean } from "../terminal/Suggestion.js"
+import { table } from "../terminal/Table.js"
 import { isMeant, seenOf, shownDetails } from "./Approvals.js"
 import { valuesOf } from "./Forms.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
+import { optionalSession, sessionNamed } from "./Resolve.js"
 
 /** The open questions of a session. */
 const openOf = (reins: Reins, session_id: string): Promise<ReadonlyArray<Interaction>> =>
@@ -25,7 +27,7 @@ const openIn = async (reins: Reins, workspace_id: string): Promise<ReadonlyArray
 /** `reins requests` */
 export const requests = remoteCommand({
   takes: {
-    session: optionalArgument("session", "Only the questions of this session"),
+    session: optionalSession("Only the questions of one session"),
     json: flag("json", "Lines of JSON in the place of text"),
     workspace: workspaceOption
   },
@@ -34,8 +36,12 @@ export const requests = remoteCommand({
     ["reins requests sess_01h… --json", "The questions of one session, for a program"]
   ],
   run: async ({ json, session, workspace }, connect) => {
-    const { reins, workspaceId } = await connect(workspace)
-    const found = session === undefined ? await openIn(reins, workspaceId) : await openOf(reins, session)
+    const remote = await connect(workspace)
+    const { reins, workspaceId } = remote
+    const found =
+      session === undefined
+        ? await openIn(reins, workspaceId)
+        : await openOf(reins, await sessionNamed(remote, session))
     if (json) return found.forEach(printJsonNow)
     if (found.length === 0) return tell("Nothing waits for you.")
     const rows = found.map(({ expires_at, id, options, session_id, title }) => [

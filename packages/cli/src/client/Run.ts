@@ -20,8 +20,10 @@ import { budgetOf } from "./Budgets.js"
 import { allowOption, changesetOf, deliver, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
 import { type Display, display, exitCodeOf, follow, tellEnd, tellSummary } from "./Follow.js"
 import { forgeConnection } from "./ForgeConnection.js"
+import { openPage, pageOf } from "./Open.js"
 import { openRequest, tellRequest } from "./OpenRequest.js"
 import { exitCodes, type Remote, remoteCommand, workspaceOption } from "./Remote.js"
+import { sessionNamed, sessionOption } from "./Resolve.js"
 import { addSummary, lastWords, type RunEnd, writeOutput } from "./RunReport.js"
 import { afterOpening, mergeWords, mustOpen, untilMerged } from "./RunToMerged.js"
 import { leaveFunctions, loadTools } from "./Tools.js"
@@ -30,7 +32,7 @@ const takes = {
   message: optionalArgument("message", "The task; read from the standard input when absent"),
   ...sessionOptions,
   project: option("project", "Start from this project, in place of a repository", { value: "slug" }),
-  session: option("session", "Go on in this session instead of a new one", { value: "id" }),
+  session: sessionOption("Go on in this session instead of a new one"),
   deliver: flag("deliver", "Deliver the branch without asking"),
   request: flag("request", "Deliver the branch, open a merge request, and say what it waits for"),
   care: choice("care", ["fix", "propose"], "Then have checks, conflicts and comments seen to, or a change proposed"),
@@ -40,6 +42,7 @@ const takes = {
   tools: option("tools", "A module of JavaScript whose functions the agent may call", { value: "module" }),
   "result-schema": option("result-schema", "A file with the JSON Schema of the result", { value: "file" }),
   approve: flag("approve", "Allow every tool that the agent asks for, without asking you"),
+  web: flag("web", "Open the page of the session in the browser, too"),
   detach: flag("detach", "Print the id of the session, and leave the turn to itself"),
   output: option("output", "Write the last words of the agent into this file", { value: "file" }),
   summary: option("summary", "Add a report in Markdown to this file", { value: "file" }),
@@ -75,10 +78,11 @@ const runMessage = async (given: Options, connect: (workspace?: string) => Promi
   const tools = given.tools === undefined ? undefined : await loadTools(given.tools)
   const result_schema = given["result-schema"] === undefined ? undefined : schemaIn(given["result-schema"])
   const remote = await connect(given.workspace)
-  const view = display(given.json)
   const message = { content, ...(tools && { tools: functionsOf(tools) }), ...(result_schema && { result_schema }) }
   const { after, sessionId, turnId } = await begin(remote, given, message, budget)
+  if (given.web) await openPage(pageOf(remote.url, sessionId))
   if (given.detach) return printBegun(given, sessionId, turnId)
+  const view = await display(given.json)
   const ended = new AbortController()
   const { reins, workspaceId: workspace_id } = remote
   const serving = tools && reins.serveTools({ workspace_id, session_id: sessionId, tools, signal: ended.signal })
@@ -113,7 +117,7 @@ const begin = async (
     say(id)
     return { sessionId: id, turnId: begun(turn_id), after: 0 }
   }
-  const session_id = given.session
+  const session_id = await sessionNamed(remote, given.session)
   const after = await watermark(remote, session_id)
   await changeModel(remote, session_id, given)
   say(session_id)

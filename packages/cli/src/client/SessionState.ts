@@ -8,8 +8,8 @@ import { shownDetails } from "./Approvals.js"
 import { spentOf } from "./Budgets.js"
 import { nameOf } from "./Providers.js"
 import { type Remote, remoteCommand } from "./Remote.js"
+import { sessionArgument as session, sessionNamed } from "./Resolve.js"
 
-const session = argument("session", "The id of a session")
 const json = flag("json", "The session as a line of JSON")
 
 const show = remoteCommand({
@@ -19,8 +19,10 @@ const show = remoteCommand({
     ["reins sessions show sess_01h… --json | jq .usage", "What it has used, for a program"]
   ],
   run: async ({ json, session }, connect) => {
-    const { reins, url } = await connect()
-    const found = await reins.sessions.get({ session_id: session })
+    const remote = await connect()
+    const { reins, url } = remote
+    const session_id = await sessionNamed(remote, session)
+    const found = await reins.sessions.get({ session_id })
     if (json) return printJsonNow(found)
     const { items } = await reins.catalog.listHarnesses()
     const agent = items.find(({ provider_id }) => provider_id === found.harness.provider_id)
@@ -41,7 +43,7 @@ const show = remoteCommand({
     for (const [name, value] of facts)
       if (value !== null) process.stdout.write(`${name.padEnd(11)} ${harmless(value)}\n`)
     if (found.activity === "requires_action")
-      for await (const asked of reins.interactions.list({ session_id: session, state: "pending" }))
+      for await (const asked of reins.interactions.list({ session_id, state: "pending" }))
         process.stdout.write(
           `\n${[`Asks: ${shownName(asked.title)}`, shownDetails(asked, process.stdout)].join("\n").trimEnd()}\n`
         )
@@ -69,8 +71,8 @@ const rename = remoteCommand({
     ["reins sessions list", "See the titles"]
   ],
   run: async ({ session, title }, connect) => {
-    const { reins } = await connect()
-    await reins.sessions.update({ session_id: session, title })
+    const remote = await connect()
+    await remote.reins.sessions.update({ session_id: await sessionNamed(remote, session), title })
     tell(`The session is called "${title}" now.`)
   }
 })
@@ -85,8 +87,8 @@ const moved = (
     takes: { session },
     examples,
     run: async ({ session }, connect) => {
-      const { reins } = await connect()
-      await change(reins, session)
+      const remote = await connect()
+      await change(remote.reins, await sessionNamed(remote, session))
       tell(said)
     }
   })
@@ -113,10 +115,12 @@ const close = remoteCommand({
     ["reins sessions close sess_01h… --yes", "Close it without one"]
   ],
   run: async ({ session, yes }, connect) => {
-    const { reins } = await connect()
-    const { title } = await reins.sessions.get({ session_id: session })
-    await requireYes(`Close "${harmless(title ?? session)}" for good?`, yes)
-    await reins.sessions.close({ session_id: session })
+    const remote = await connect()
+    const { reins } = remote
+    const session_id = await sessionNamed(remote, session)
+    const { title } = await reins.sessions.get({ session_id })
+    await requireYes(`Close "${harmless(title ?? session_id)}" for good?`, yes)
+    await reins.sessions.close({ session_id })
     tell("Closed.")
   }
 })
@@ -134,8 +138,10 @@ const remove = remoteCommand({
     ["reins sessions delete sess_01h…", "Delete it, after a question"],
     ["reins sessions delete sess_01h… --yes", "Delete it without one"]
   ],
-  run: async ({ session: session_id, yes }, connect) => {
-    const { reins } = await connect()
+  run: async ({ session, yes }, connect) => {
+    const remote = await connect()
+    const { reins } = remote
+    const session_id = await sessionNamed(remote, session)
     const { title } = await reins.sessions.get({ session_id })
     await requireYes(`Delete "${harmless(title ?? session_id)}" for good, with its files and changes?`, yes)
     await reins.sessions.delete({ session_id })
@@ -151,8 +157,9 @@ const cancel = remoteCommand({
     ["reins sessions watch sess_01h…", "See first what runs"]
   ],
   run: async ({ session }, connect) => {
-    const { reins } = await connect()
-    const { active_turn_id } = await reins.sessions.get({ session_id: session })
+    const remote = await connect()
+    const { reins } = remote
+    const { active_turn_id } = await reins.sessions.get({ session_id: await sessionNamed(remote, session) })
     if (active_turn_id === null) throw new CommandFailed({ message: "Nothing runs in this session now." })
     await reins.turns.cancel({ turn_id: active_turn_id })
     tell("The turn is being cancelled.")

@@ -1,9 +1,10 @@
 import type { Reins, Session } from "@reins/client"
-import { argument, choice, entry, flag, group, option, requiredOption, whole } from "../Command.js"
+import { choice, entry, flag, group, option, requiredOption, whole } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { isInteractive } from "../terminal/Prompts.js"
-import { harmless, table } from "../terminal/Style.js"
+import { harmless } from "../terminal/Style.js"
+import { table } from "../terminal/Table.js"
 import { withBudgets } from "./Budgets.js"
 import {
   allowOption,
@@ -19,10 +20,10 @@ import { display, exitCodeOf, follow, tellEnd, tellSummary } from "./Follow.js"
 import { forgeConnection } from "./ForgeConnection.js"
 import { openRequest, tellRequest } from "./OpenRequest.js"
 import { exitCodes, remoteCommand, workspaceOption } from "./Remote.js"
+import { sessionArgument as session, sessionNamed } from "./Resolve.js"
 import { stateCommands, stateOf } from "./SessionState.js"
 import { shareCommands } from "./Shares.js"
 
-const session = argument("session", "The id of a session")
 const json = flag("json", "Lines of JSON in the place of text")
 
 const list = remoteCommand({
@@ -67,9 +68,11 @@ const watch = remoteCommand({
     ["reins sessions watch sess_01h…", "See what runs"],
     ["reins sessions watch sess_01h… --json | jq -r .type", "The types of its events"]
   ],
-  run: async ({ json, session }, connect) => {
-    const { reins, url } = await connect()
-    const view = display(json)
+  run: async ({ json, session: named }, connect) => {
+    const remote = await connect()
+    const { reins, url } = remote
+    const session = await sessionNamed(remote, named)
+    const view = await display(json)
     let code: number | undefined
     for (;;) {
       const { active_turn_id } = await reins.sessions.get({ session_id: session })
@@ -112,8 +115,9 @@ const diff = remoteCommand({
     ["reins sessions diff sess_01h… | git apply", "Apply it to your working tree"]
   ],
   run: async ({ session, since }, connect) => {
-    const { reins } = await connect()
-    const changeset = await newestChangeset(reins, session)
+    const remote = await connect()
+    const { reins } = remote
+    const changeset = await newestChangeset(reins, await sessionNamed(remote, session))
     tellDiagnostics(changeset)
     const against = since === "last" ? await changesetBefore(reins, changeset) : since
     if (changeset.empty && against === undefined) return tell("The session changed nothing.")
@@ -139,11 +143,12 @@ const deliverSession = remoteCommand({
     ["reins sessions deliver sess_01h… --onto head", "Add a commit to the branch of the last delivery"],
     ["reins sessions deliver sess_01h… --patch > changes.patch", "Take them as a patch"]
   ],
-  run: async ({ allow, author, branch, json, onto, patch, request: wantsRequest, session, title }, connect) => {
+  run: async ({ allow, author, branch, json, onto, patch, request: wantsRequest, session: named, title }, connect) => {
     if (patch && wantsRequest)
       throw new CommandFailed({ message: "A patch has no merge request. Leave out one of them." })
     const remote = await connect()
     const { reins } = remote
+    const session = await sessionNamed(remote, named)
     const changeset = await newestChangeset(reins, session)
     if (changeset.empty && onto !== "head")
       throw new CommandFailed({ message: "The session changed nothing, so there is nothing to deliver." })
@@ -181,8 +186,9 @@ const set = remoteCommand({
     ["reins sessions list", "See first which session it is"]
   ],
   run: async ({ repo, session }, connect) => {
-    const { reins } = await connect()
-    await reins.sessions.update({ session_id: session, repository: { url: repo } })
+    const remote = await connect()
+    const session_id = await sessionNamed(remote, session)
+    await remote.reins.sessions.update({ session_id, repository: { url: repo } })
     tell(`The session clones and delivers at ${repo} from now on.`)
   }
 })

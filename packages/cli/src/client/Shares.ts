@@ -2,10 +2,10 @@ import type { Share } from "@reins/client"
 import { argument, choices, type Entry, entry, flag, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
-import { table } from "../terminal/Style.js"
+import { table } from "../terminal/Table.js"
 import { remoteCommand } from "./Remote.js"
+import { sessionArgument as session, sessionNamed } from "./Resolve.js"
 
-const session = argument("session", "The id of a session")
 const json = flag("json", "JSON in the place of text")
 
 const unit = { h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const
@@ -34,9 +34,9 @@ const share = remoteCommand({
     ["reins sessions share sess_01h… --with tools --with reasoning", "A link that shows all that the agent did"]
   ],
   run: async ({ expires, json, session, with: more, withoutChanges }, connect) => {
-    const { reins } = await connect()
-    const made = await reins.sessions.share({
-      session_id: session,
+    const remote = await connect()
+    const made = await remote.reins.sessions.share({
+      session_id: await sessionNamed(remote, session),
       includes: [...(withoutChanges ? [] : ["changes" as const]), ...more],
       ...(expires !== undefined && { expires_at: after(expires) })
     })
@@ -53,14 +53,15 @@ const shares = remoteCommand({
     ["reins sessions shares sess_01h… --json | jq -r .id", "The ids, for a program"]
   ],
   run: async ({ json, session }, connect) => {
-    const { reins } = await connect()
+    const remote = await connect()
+    const session_id = await sessionNamed(remote, session)
     const rows: Array<Share> = []
-    for await (const each of reins.sessions.listShares({ session_id: session })) {
+    for await (const each of remote.reins.sessions.listShares({ session_id })) {
       if (json) printJsonNow(each)
       else rows.push(each)
     }
     if (json) return
-    if (rows.length === 0) return tell(`The session is not shared. Share it: reins sessions share ${session}`)
+    if (rows.length === 0) return tell(`The session is not shared. Share it: reins sessions share ${session_id}`)
     process.stdout.write(table([["SHARE", "STATE", "SHOWS", "EXPIRES", "MADE"], ...rows.map(rowOf)]))
   }
 })

@@ -1,7 +1,7 @@
 import type { SigningKey } from "@reins/client"
 import { argument, entry, flag, group } from "../Command.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
-import { table } from "../terminal/Style.js"
+import { table } from "../terminal/Table.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
 
 const json = flag("json", "A line of JSON in the place of text")

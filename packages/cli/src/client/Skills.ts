@@ -4,7 +4,8 @@ import { join, relative } from "node:path"
 import { argument, entry, flag, group, requiredOption } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
-import { harmless, harmlessJson, table } from "../terminal/Style.js"
+import { harmless, harmlessJson } from "../terminal/Style.js"
+import { table } from "../terminal/Table.js"
 import { remoteCommand } from "./Remote.js"
 
 const project = requiredOption("project", "The id of a project", { value: "id" })

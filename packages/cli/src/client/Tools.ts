@@ -7,7 +7,8 @@ import { argument, entry, flag, group, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { takeInterrupts } from "../terminal/Interrupts.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
-import { harmless, table } from "../terminal/Style.js"
+import { harmless } from "../terminal/Style.js"
+import { table } from "../terminal/Table.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
 
 /** The functions of a module: its default export, or the one with the name `tools`. A module cannot await something at its top. */

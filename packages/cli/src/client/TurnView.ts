@@ -1,7 +1,9 @@
 import { shortened } from "@reins/base/base/CutText"
 import { type EventPayload, type MessageDelta, type RepositoryFilter, ToolCalls, type TypedEvent } from "@reins/client"
+import type { MarkdownLines } from "../terminal/MarkdownLines.js"
 import { inSeconds, liveProgress, type Progress } from "../terminal/Progress.js"
 import { harmless, harmlessLine, hasColors, painter } from "../terminal/Style.js"
+import { PlanLines, stepsIn } from "./PlanLines.js"
 
 /** Says what the agent sees of the files of a filter, since Reins runs none. */
 export const filterNote = ({ filter, files }: RepositoryFilter): string => {
@@ -24,7 +26,10 @@ export class TurnView {
   private readonly tools = new ToolCalls()
   private part = ""
   private isAtLineStart = true
-  private plan = ""
+  private readonly plan = new PlanLines(this.paint)
+
+  /** Words of the agent are shown by `markdown`, and as they come without it. */
+  constructor(private readonly markdown?: MarkdownLines) {}
 
   /** Words before they are in the log. Those of a new part wait for it, since the log tells which tools came before. */
   readonly delta = ({ kind, message_id, offset, part_key, text }: MessageDelta): void => {
@@ -101,6 +106,8 @@ export class TurnView {
   /** Ends what is being written, so that others may write below it. */
   readonly endLine = (): void => {
     this.busy.clear()
+    const left = this.markdown?.end() ?? ""
+    if (left !== "") process.stdout.write(left)
     if (!this.isAtLineStart) process.stdout.write("\n")
     this.isAtLineStart = true
     this.part = ""
@@ -141,27 +148,49 @@ export class TurnView {
     const added = (this.said.get(key) ?? "").slice(shown)
     if (added === "") return
     if (this.part !== key) this.endLine()
-    this.busy.clear()
     this.shown.set(key, shown + added.length)
+    this.part = key
+    if (kind === "text" && this.markdown !== undefined) this.blocks(this.markdown, added)
+    else this.raw(kind, added)
+  }
+
+  private raw(kind: "text" | "reasoning", added: string): void {
+    this.busy.clear()
     const said = harmless(added)
     process.stdout.write(kind === "reasoning" ? this.paint("dim", said) : said)
-    this.part = key
     this.isAtLineStart = added.endsWith("\n")
   }
 
+  /** Writes the blocks that are whole. A person sees that another one is on its way. */
+  private blocks(markdown: MarkdownLines, added: string): void {
+    const lines = markdown.take(added)
+    if (lines !== "") {
+      this.busy.clear()
+      process.stdout.write(lines)
+    }
+    if (markdown.isWaiting) this.wait("Writing")
+  }
+
   private tool(tool: EventPayload<"tool.completed">): void {
+    const steps = tool.state === "done" ? stepsIn(tool.input) : undefined
+    // The steps say more than the name of the tool that keeps them.
+    if (steps !== undefined) this.lines(this.plan.take(steps))
+    else this.toolLine(tool)
+  }
+
+  private toolLine(tool: EventPayload<"tool.completed">): void {
     const took = (performance.now() - (this.begun.get(tool.tool_id) ?? performance.now())) / 1000
     const time = this.isLive && took >= 1 ? ` ${this.paint("dim", inSeconds(took))}` : ""
     if (tool.state === "done") this.line(`${this.paint("green", "✓")} ${titleOf(tool)}${time}`)
     else this.line(`${this.paint("red", "✗")} ${titleOf(tool)} (${tool.state})${time}`)
   }
 
-  private showPlan({ entries, removed, text: words }: EventPayload<"plan.updated">): void {
-    const steps = entries.map(({ content, status }) => `  ${marks[status] ?? "[ ]"} ${harmless(content)}`)
-    const text = [...(words === null ? [] : [harmless(words)]), ...steps].join("\n")
-    if (removed || text === "" || text === this.plan) return
-    this.plan = text
-    this.line(`${this.paint("bold", "Plan")}\n${text}`)
+  private showPlan({ entries, removed, text }: EventPayload<"plan.updated">): void {
+    if (!removed) this.lines(this.plan.take(entries, text ?? ""))
+  }
+
+  private lines(lines: ReadonlyArray<string>): void {
+    if (lines.length > 0) this.line(lines.join("\n"))
   }
 }
 
@@ -186,5 +215,3 @@ const detailOf = (input: unknown): string => {
 const oneLine = (text: string): string => {
   return shortened(harmless(text.replaceAll(/\s+/g, " ").trim()), 100)
 }
-
-const marks: Readonly<Record<string, string>> = { completed: "[x]", in_progress: "[>]", cancelled: "[-]" }

@@ -1,8 +1,10 @@
 import type { WorkspaceUsage } from "@reins/client"
-import { choice, flag, option, optionalArgument } from "../Command.js"
+import { choice, flag, option } from "../Command.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
-import { harmless, table } from "../terminal/Style.js"
+import { harmless } from "../terminal/Style.js"
+import { table } from "../terminal/Table.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
+import { optionalSession, sessionNamed } from "./Resolve.js"
 import { timeOf } from "./WebhookDeliveries.js"
 
 type Sum = WorkspaceUsage["total"]
@@ -30,7 +32,7 @@ const head = ["TURNS", "READ", "WRITTEN", "COST"]
 /** `reins usage` */
 export const usage = remoteCommand({
   takes: {
-    session: optionalArgument("session", "Only what this session has used"),
+    session: optionalSession("Only what one session has used"),
     by: choice("by", ["day", "model", "session", "api_key"], "A line for each of these (day)"),
     since: option("since", "From then on: 2026-11-23, or 12h or 30d ago", { value: "time" }),
     until: option("until", "Before then, in the same forms (now)", { value: "time" }),
@@ -44,9 +46,11 @@ export const usage = remoteCommand({
     ["reins usage --by model", "What each model has cost"]
   ],
   run: async ({ by = "day", json, session, since, until, workspace }, connect) => {
-    const { reins, workspaceId: workspace_id } = await connect(workspace)
+    const remote = await connect(workspace)
+    const { reins, workspaceId: workspace_id } = remote
     if (session !== undefined) {
-      const { by_model, total, ...rest } = await reins.sessions.getUsage({ session_id: session })
+      const session_id = await sessionNamed(remote, session)
+      const { by_model, total, ...rest } = await reins.sessions.getUsage({ session_id })
       if (json) return printJsonNow({ ...rest, total, by_model })
       const rows = by_model.map((each) => [harmless(each.model ?? "-"), ...cellsOf(each)])
       return void process.stdout.write(table([["MODEL", ...head], ...rows, ["Total", ...cellsOf(total)]]))

@@ -37,6 +37,8 @@ const help: OptionWord = { word: "--help", about: "Show the help", values: undef
 
 const ofRoot: ReadonlyArray<OptionWord> = [
   help,
+  { word: "--continue", about: "Go on with the newest session of this repository", values: undefined },
+  { word: "--resume", about: "Choose a session of this repository to go on with", values: undefined },
   { word: "--version", about: "Print the version", values: undefined },
   { word: "--completions", about: "Print completions for a shell", values: ["bash", "zsh", "fish"] }
 ]

@@ -2,6 +2,9 @@ import { createInterface, type Key } from "node:readline"
 import { painter } from "./Style.js"
 import { putTypedBack } from "./TypedAhead.js"
 
+/** The words that can stand in the place of the last one of a line, and that word. */
+export type Completed = readonly [words: ReadonlyArray<string>, typed: string]
+
 /** Tells a terminal to mark what is pasted. */
 const marksPastes = "\u001b[?2004h"
 const marksNothing = "\u001b[?2004l"
@@ -12,7 +15,11 @@ export class MessageReader {
   /** Ctrl-D came together with the end of a message. */
   private isLeft = false
 
-  constructor(private readonly prompt: string) {}
+  /** Tab completes the last word of a line by `complete`, which gives undefined where Tab is a character. */
+  constructor(
+    private readonly prompt: string,
+    private readonly complete: (line: string) => Completed | undefined = () => undefined
+  ) {}
 
   /**
    * Reads what a person types, until Enter. A line that ends with a backslash goes on. Lines that come together are one text, and a paste waits
@@ -35,6 +42,11 @@ export class MessageReader {
         output: stderr,
         terminal: true,
         prompt,
+        completer: (line: string) => {
+          const completed = isPasting ? undefined : this.complete(line)
+          // The library types what the only word has more than the line.
+          return completed === undefined ? [[`${line}\t`], line] : [[...completed[0]], completed[1]]
+        },
         history: [...this.history],
         historySize: 200
       })

@@ -3,16 +3,16 @@ import { styleText } from "node:util"
 /** True when the stream is a terminal and its reader has not asked for plain text (NO_COLOR, TERM=dumb). */
 export const hasColors = (stream: NodeJS.WriteStream): boolean => stream.isTTY === true && stream.hasColors()
 
-export type Style = "bold" | "cyan" | "dim" | "green" | "red" | "yellow"
+export type Style = "bold" | "cyan" | "dim" | "green" | "italic" | "red" | "underline" | "yellow"
 
 /** Text in a style where a stream shows colours, and as it is elsewhere. */
 export const painter = (stream: NodeJS.WriteStream): ((style: Style, text: string) => string) =>
   hasColors(stream) ? (style, text) => styleText(style, text) : (_, text) => text
 
-/** Control characters but tabs and line ends, and characters that turn the direction of a text. */
+/** Control characters but tabs and line ends, and characters that turn the direction of a text or mark one. */
 const obeyed =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
 /**
  * Text of others without what a terminal would obey, such as escapes that move the cursor, name the window, type for its reader or turn the text
@@ -36,11 +36,3 @@ export const harmlessJson = (value: unknown, indent?: number): string =>
     const code = character.charCodeAt(0).toString(16)
     return `\\u${code.padStart(4, "0")}`
   })
-
-/** A table with its columns aligned; the last one is not padded. */
-export const table = (given: ReadonlyArray<ReadonlyArray<string>>): string => {
-  const rows = given.map((row) => row.map(harmlessLine))
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  const line = (row: ReadonlyArray<string>) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")
-  return rows.map((row) => `${line(row).trimEnd()}\n`).join("")
-}

@@ -2,7 +2,7 @@ import { argument, command, entry, flag, group, option, whole } from "@reins/cli
 import { CommandFailed } from "@reins/cli/CommandFailed"
 import { automations as automationsOfClient } from "@reins/cli/client/Automations"
 import { printJsonNow } from "@reins/cli/terminal/Output"
-import { table } from "@reins/cli/terminal/Style"
+import { table } from "@reins/cli/terminal/Table"
 import type { PlannedTime } from "@reins/client"
 import { Effect } from "effect"
 

@@ -11,7 +11,10 @@ describe("an agent that is off", () => {
     assert.match(stdout, /^AGENT +NAME +VERSION +STATE +ASKS FIRST\nalpha +OpenCode +\S+ +ready/)
     assert.match(stdout, /^goose +Goose +\d\S+ +off +-$/m)
     for (const [args, words] of [
-      [["run", "Go.", "--agent", "goose"], /Goose is off on this server\. .*: reins agents enable goose\n$/],
+      [
+        ["run", "Go.", "--agent", "goose"],
+        /Goose is off on this server\. .*: `reins agents enable goose`\. There are: OpenCode \(alpha\)/
+      ],
       [
         ["agents", "enable", "copilot"],
         /licence of GitHub Copilot CLI is: proprietary\. .* --accept-license "propriet/

@@ -67,6 +67,7 @@ export const commands: Readonly<Record<string, string>> = {
   "merge-requests show": "mr_none",
   "merge-requests watch": "mr_none",
   migrate: "",
+  open: "SESSION --print",
   models: "",
   "node drain": "none",
   "node forget": "none",

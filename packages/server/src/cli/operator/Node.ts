@@ -1,7 +1,7 @@
 import { argument, command, entry, flag, group } from "@reins/cli/Command"
 import { CommandFailed } from "@reins/cli/CommandFailed"
 import { printJsonNow, tell } from "@reins/cli/terminal/Output"
-import { table } from "@reins/cli/terminal/Style"
+import { table } from "@reins/cli/terminal/Table"
 import * as NodeRows from "@reins/core/placement/NodeRows"
 import { Database } from "@reins/core/store/Database"
 import { pending } from "@reins/core/store/Migrations"

@@ -73,8 +73,11 @@ export const edit = remoteCommand({
     const remote = await connect()
     const { reins } = remote
     const before = await reins.automations.get({ automation_id })
-    const session = given.session === undefined ? undefined : await sessionNamed(remote, given.session)
-    const patch = patchOf({ ...given, session }, before)
+    const edited = patchOf(given, before)
+    const patch =
+      given.session !== undefined && edited.target?.kind === "session"
+        ? { ...edited, target: { ...edited.target, session_id: await sessionNamed(remote, given.session) } }
+        : edited
     const after = await reins.automations.update({ automation_id, expected_version: before.version, ...patch })
     if (json) return printJsonNow(after)
     const changes = changesBetween(before, after)

@@ -46,8 +46,8 @@ export const chat = remoteCommand({
     const talked =
       known === undefined ? await newTalk(remote, given, given.message) : await oldTalk(remote, given, known)
     if (given.web) await openPage(pageOf(remote.url, talked.sessionId))
-    const talk = new Conversation(remote, talked, given.approve ? "allow" : "ask", () =>
-      newTalk(remote, withoutSession(given), undefined)
+    const talk = new Conversation(remote, talked, given.approve ? "allow" : "ask", (model) =>
+      newTalk(remote, anew(given, talked, model), undefined)
     )
     const { active_turn_id } = await remote.reins.sessions.get({ session_id: talked.sessionId })
     if (active_turn_id !== null) await talk.hear(active_turn_id)
@@ -69,8 +69,15 @@ const refuseTwo = (given: Options): void => {
     })
 }
 
-/** A new session has the options of the one before, and its files if that was found by its repository. */
-const withoutSession = (given: Options): Options => ({ ...given, session: undefined, continue: false, resume: false })
+/** The words of a new session beside the first one: on its repository, with its agent and the model that was chosen since. */
+const anew = (given: Options, { provider, ref, repository }: Talked, model: string | undefined): Options => ({
+  ...given,
+  session: undefined,
+  continue: false,
+  resume: false,
+  model: model ?? given.model,
+  ...(given.session !== undefined && { repo: repository ?? undefined, ref: ref ?? undefined, provider })
+})
 
 /** The session that the words name; undefined for a new one. */
 const knownSession = async (remote: Remote, given: Options): Promise<string | undefined> => {
@@ -99,16 +106,24 @@ const newTalk = async (remote: Remote, given: Options, message: string | undefin
   const { id, repository } = await beginSession(remote, given, { title: message ?? "Conversation", isQuiet: false })
   const session = await remote.reins.sessions.get({ session_id: id })
   await tellHead(remote, session)
-  return { sessionId: id, after: session.event_watermark, repository, isNew: message === undefined }
+  return { ...talkedIn(session), repository, isNew: message === undefined }
 }
 
 const oldTalk = async (remote: Remote, given: Options, session_id: string): Promise<Talked> => {
   await changeModel(remote, session_id, given)
   const session = await remote.reins.sessions.get({ session_id })
   await tellHead(remote, session)
-  const { base, event_watermark: after } = session
-  return { sessionId: session_id, after, repository: base.repository, isNew: false }
+  return talkedIn(session)
 }
+
+const talkedIn = ({ base, event_watermark, harness, id }: Session): Talked => ({
+  sessionId: id,
+  after: event_watermark,
+  repository: base.repository,
+  ref: base.ref,
+  provider: harness.provider_id,
+  isNew: false
+})
 
 /** Says where the conversation takes place, and with whom. */
 const tellHead = async ({ reins }: Remote, { base, harness, id, title }: Session): Promise<void> => {

@@ -30,6 +30,8 @@ export interface Talked {
   readonly after: number
   /** The repository as the choices of the person know it; null for none. */
   readonly repository: string | null
+  readonly ref: string | null
+  readonly provider: string
   /** True for one that was made for this conversation and has no title of a person yet. */
   readonly isNew: boolean
 }
@@ -55,12 +57,14 @@ export class Conversation {
   /** The event before a question that is open, from which a new stream begins so that it is asked again. */
   private questionAt: number | undefined
   private after: number
+  /** The model that the person has chosen in this conversation. */
+  private model: string | undefined
 
   constructor(
     private readonly remote: Remote,
     private talked: Talked,
     private answering: Answering,
-    private readonly renew: () => Promise<Talked>
+    private readonly renew: (model: string | undefined) => Promise<Talked>
   ) {
     this.after = talked.after
   }
@@ -107,6 +111,7 @@ export class Conversation {
   }
 
   private readonly keepModel = (provider: string, model: string): void => {
+    this.model = model
     const { repository } = this.talked
     if (repository !== null) keepChoice({ server: this.remote.url, repository }, { provider, model })
   }
@@ -131,7 +136,7 @@ export class Conversation {
   }
 
   private readonly begin = async (): Promise<void> => {
-    const next = await this.renew()
+    const next = await this.renew(this.model)
     await this.leave()
     this.talked = next
     this.after = next.after

@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { stripVTControlCharacters } from "node:util"
 import { askingAgents } from "@reins/testing/harness/SmallAgent"
 import { eventually } from "@reins/testing/process/Waiting"
+import { variants } from "@reins/testing/Variants"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
 import { type At, keys, reinsAt, terminal, worldForFile } from "./Cli.js"
@@ -94,22 +95,24 @@ describe("reins alone in a repository", () => {
     })
   })
 
-  it("shows its help elsewhere: without a terminal, a repository, a server or a key", async () => {
-    const at = personAt("elsewhere")
-    const isHelp = /^Usage: reins <command>/
-    assert.match((await reinsAt(at, [])).stdout, isHelp)
-    for (const where of [
-      { ...at, cwd: world().directory },
-      { ...at, env: { ...at.env, REINS_URL: "" } },
-      { ...at, env: { ...at.env, REINS_API_KEY: "" } }
-    ]) {
-      const { status, text } = await terminal(where, []).finished
-      assert.strictEqual(status, 0)
-      assert.match(text, isHelp)
-    }
-    assert.match((await reinsAt(at, ["-c"])).stderr, /^reins: reins chat needs a terminal\./)
-    const { text } = await terminal({ ...at, cwd: world().directory }, ["-c"]).finished
-    assert.match(text, /is not in a git repository/)
+  variants(() => {
+    it("shows its help elsewhere: without a terminal, a repository, a server or a key", async () => {
+      const at = personAt("elsewhere")
+      const isHelp = /^Usage: reins <command>/
+      assert.match((await reinsAt(at, [])).stdout, isHelp)
+      for (const where of [
+        { ...at, cwd: world().directory },
+        { ...at, env: { ...at.env, REINS_URL: "" } },
+        { ...at, env: { ...at.env, REINS_API_KEY: "" } }
+      ]) {
+        const { status, text } = await terminal(where, []).finished
+        assert.strictEqual(status, 0)
+        assert.match(text, isHelp)
+      }
+      assert.match((await reinsAt(at, ["-c"])).stderr, /^reins: reins chat needs a terminal\./)
+      const { text } = await terminal({ ...at, cwd: world().directory }, ["-c"]).finished
+      assert.match(text, /is not in a git repository/)
+    })
   })
 })
 

@@ -46,7 +46,10 @@ export const repositoryOfProject = async (reins: Remote["reins"], project_id: st
 }
 
 /** The sentence for a repository that nobody can be asked a token for; undefined when the server opens it, or a token does not help. */
-export const closedText = async (remote: Remote, wanted: Wanted): Promise<string | undefined> => {
+export const closedText = async (
+  remote: Pick<Remote, "reins" | "workspaceId">,
+  wanted: Wanted
+): Promise<string | undefined> => {
   const token = hostToken(await look(remote, wanted))
   return token && closed(wanted.url, token)
 }
@@ -55,7 +58,10 @@ export const closedText = async (remote: Remote, wanted: Wanted): Promise<string
 export const lacksKey = async (remote: Remote, url: string): Promise<boolean> =>
   (await look(remote, { url })).state === "auth_required"
 
-const look = ({ reins, workspaceId }: Remote, { ref, url }: Wanted): Promise<RepositoryCheck> =>
+const look = (
+  { reins, workspaceId }: Pick<Remote, "reins" | "workspaceId">,
+  { ref, url }: Wanted
+): Promise<RepositoryCheck> =>
   reins.workspaces.getRepository({ ...{ workspace_id: workspaceId, url }, ...(ref !== undefined && { ref }) })
 
 const closed = (url: string, { host }: HostToken): string =>

@@ -93,7 +93,7 @@ const begin = async (given: Options, caller: Caller, folder: string, permissions
   const shared = { workspace_id, ...permissions, ...(provider !== undefined && { harness: { provider_id: provider } }) }
   // An editor has no place for a token, and the first turn in a closed repository fails.
   const refuseClosed = async (wanted: Parameters<typeof closedText>[1] | undefined) => {
-    const closed = wanted && (await closedText({ ...caller, url: reins.baseUrl }, wanted))
+    const closed = wanted && (await closedText(caller, wanted))
     if (closed !== undefined) throw invalid(closed)
   }
   const createFrom = async (project_id: string) => {

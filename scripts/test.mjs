@@ -7,6 +7,7 @@ import { tmpdir } from "node:os"
 import { dirname, join, relative, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify, stripVTControlCharacters } from "node:util"
+import { judged, limitOf } from "./cost.mjs"
 import { scratch } from "./scratch.mjs"
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..")
@@ -40,16 +41,17 @@ const run = spawn(
 // What the run has written goes with it, also when it is stopped.
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => run.kill(signal))
 
-/** Processor seconds of the yardstick, once a minute while the tests run. */
+/** Processor seconds of the yardstick, after twenty seconds and then once a minute while the tests run. */
 const yards = []
 const takeYard = async () => {
   const { stdout } = await promisify(execFile)(process.execPath, ["scripts/yardstick.mjs"], { cwd: root })
   yards.push(Number(stdout))
 }
 const isWhole = process.argv.length === 2 && process.env["REINS_SOAK"] !== "1"
-const yardstick = isWhole && isMeasured ? setInterval(() => void takeYard().catch(() => undefined), 60_000) : undefined
+const tryYard = () => void takeYard().catch(() => undefined)
+const timers = isWhole && isMeasured ? [setTimeout(tryYard, 20_000), setInterval(tryYard, 60_000)] : []
 const [status] = await once(run, "exit")
-clearInterval(yardstick)
+for (const timer of timers) clearInterval(timer)
 
 const read = () => {
   try {
@@ -129,20 +131,12 @@ const sayWhatItCost = () => {
   return all
 }
 
-/** The goal of `npm test`, and the limit above which it fails, in processor seconds of a machine whose yardstick is `yardOfBudget`. */
-const goal = 600
-const limit = 800
-const yardOfBudget = 0.5
-
-/** Tells what the tests cost on such a machine, and whether that is too much. */
+/** Tells what the tests cost on the machine of the limit, and gives true when that is too much. */
 const isOverLimit = (cost) => {
-  const yard = total(yards) / yards.length
-  const told = Math.round((cost * yardOfBudget) / yard)
-  const what = `the tests cost ${told} processor seconds. The goal is ${goal}, and above ${limit} they fail.`
-  process.stdout.write(`The yardstick was ${yard.toFixed(2)} s. Where it is ${yardOfBudget} s, ${what}\n`)
-  if (told > limit)
-    process.stdout.write("  FAIL They cost too much: move rows into the matrix, or make a flow cheaper.\n")
-  return told > limit
+  const { isOver, text } = judged(cost, yards, limitOf(process.env["REINS_TEST_LIMIT"]))
+  process.stdout.write(`${text}\n`)
+  if (isOver) process.stdout.write("  FAIL They cost too much: move rows into the matrix, or make a flow cheaper.\n")
+  return isOver
 }
 
 /** Whether a file has failed without a failed test: it could not be loaded, or a hook threw. */

@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { Reins, ReinsApiError } from "@reins/client"
 import { gitHttpServer } from "@reins/testing/git/GitHttpServer"
 import { eventually } from "@reins/testing/process/Waiting"
+import { variants } from "@reins/testing/Variants"
 import { Effect, Exit, Scope } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
@@ -150,18 +151,20 @@ describe("a session with a repository, before its first turn", () => {
     assert.deepStrictEqual(await turn(next, both), ["both.txt", "notes/given.txt"])
   })
 
-  it("can be closed while its first turn fills the store, and another session does not wait for it", async () => {
-    const repository = newRepository()
-    const [session_id, next] = [await newSession(repository), await newSession(repository)]
-    const { open, reached } = hold()
-    const { turn_id } = await client().messages.send({ session_id, content: script("Go.", { say: "Gone." }) })
-    await reached()
-    await client().sessions.close({ session_id })
-    const ended = await client().turns.wait({ turn_id: turn_id ?? "" })
-    assert.strictEqual(ended.state, "cancelled", JSON.stringify(ended))
-    open()
-    await upload(next, "notes/given.txt")
-    assert.deepStrictEqual(await turn(next, both), ["both.txt", "notes/given.txt"])
-    assert.isFalse(isFilling())
+  variants(() => {
+    it("can be closed while its first turn fills the store, and another session does not wait for it", async () => {
+      const repository = newRepository()
+      const [session_id, next] = [await newSession(repository), await newSession(repository)]
+      const { open, reached } = hold()
+      const { turn_id } = await client().messages.send({ session_id, content: script("Go.", { say: "Gone." }) })
+      await reached()
+      await client().sessions.close({ session_id })
+      const ended = await client().turns.wait({ turn_id: turn_id ?? "" })
+      assert.strictEqual(ended.state, "cancelled", JSON.stringify(ended))
+      open()
+      await upload(next, "notes/given.txt")
+      assert.deepStrictEqual(await turn(next, both), ["both.txt", "notes/given.txt"])
+      assert.isFalse(isFilling())
+    })
   })
 })

@@ -5,3 +5,10 @@ import { rows } from "./Volume.js"
 export const variants = (tests: () => void): void => {
   if (rows !== "first") describe("variants", tests)
 }
+
+/**
+ * The rest of a suite of which `npm test` has a flow on both databases. It has the rest on SQLite, and the matrix on PostgreSQL, because the
+ * suites of the stores have tried their SQL on both.
+ */
+export const restOn = (database: string): ((tests: () => void) => void) =>
+  database === "SQLite" ? (tests) => tests() : variants

@@ -13,7 +13,7 @@ export const rows: "first" | "others" | "all" = isSoak
     : "first"
 
 /** Generated requests to every operation, half of them on each database. */
-export const fuzzRequests = share(3200, 20_000)
+export const fuzzRequests = share(2400, 20_000)
 
 /** The seed of those requests: always the same in `npm test`, another one each time in a soak. The name of the test tells it. */
 export const fuzzSeed = Number(process.env["REINS_FUZZ_SEED"] ?? share(20_260_131, Date.now() % 1_000_000_000))
@@ -42,7 +42,7 @@ export const walks = {
   leases: share(10, 1000),
   changesets: share(10, 200),
   connections: share(15, 400),
-  delegations: { SQLite: share(50, 1500), PostgreSQL: share(15, 500) },
+  delegations: { SQLite: share(35, 1500), PostgreSQL: share(10, 500) },
   budgets: { SQLite: share(60, 2000), PostgreSQL: share(15, 500) },
   snapshots: share(3, 150),
   sessions: { SQLite: share(25, 600), PostgreSQL: share(10, 250) }
@@ -52,14 +52,14 @@ export const walks = {
 export const storeKills = share(4, 50)
 
 /** Random workspaces whose captured tree is compared with the one that git makes by hand. */
-export const stagedTrees = share(4, 500)
+export const stagedTrees = share(2, 500)
 
 /** Random sparse workspaces whose captured tree is compared with the one that git makes by hand. */
-export const sparseTrees = share(4, 500)
+export const sparseTrees = share(3, 500)
 
 /** The words that a person says to an agent at work, and the calls of tools that a policy has a person asked for. */
-export const steers = share(40, 100)
-export const askedCalls = share(25, 100)
+export const steers = share(25, 100)
+export const askedCalls = share(15, 100)
 
 /** Calls of models over three protocols, whose usage is counted. */
 export const countedCalls = share(300, 1000)
@@ -68,13 +68,13 @@ export const countedCalls = share(300, 1000)
 export const sentKeys = share(60, 200)
 
 /** Random steps of an agent after each of which the digest of its work is compared with the files. */
-export const subjectSteps = share(30, 300)
+export const subjectSteps = share(20, 300)
 
 /** Random walks of an agent that hides and shows files with its git. */
-export const hiddenTrees = share(5, 300)
+export const hiddenTrees = share(3, 300)
 
 /** Random lives of a branch on which people and turns push. */
-export const joinedBranches = share(3, 40)
+export const joinedBranches = share(2, 40)
 
 /** Random schemas of results and of functions, and as many that may be wrong. */
 export const randomSchemas = share(60, 500)

@@ -16,6 +16,7 @@ import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
+import { restOn } from "@reins/testing/Variants"
 import { Effect, Stream } from "effect"
 
 const runner = systemActor("runner")
@@ -106,43 +107,45 @@ for (const { layer, name } of databases) {
       }).pipe(Effect.provide(services(layer)))
     )
 
-    it.scopedLive("each part of a content is that part, wherever it begins and ends", () =>
-      Effect.gen(function* () {
-        const { principal, publish, workTree } = yield* given
-        const artifacts = yield* Artifacts
-        const bytes = Buffer.from(Array.from({ length: 2_500_000 }, (_, at) => (at * 31) % 251))
-        writeFileSync(join(workTree, "data.bin"), bytes)
-        const { artifact_id: id } = (yield* publish("data.bin", "The data")) as { readonly artifact_id: string }
-        const MiB = 1024 * 1024
-        const edges = [0, 1, MiB - 1, MiB, MiB + 1, 2 * MiB - 1, 2 * MiB, 2_400_000, bytes.length - 1]
-        for (const first of edges)
-          for (const last of edges.filter((edge) => edge >= first)) {
-            const { bytes: part } = yield* artifacts.content(principal, id, { first, last })
-            assert.isTrue(part.equals(bytes.subarray(first, last + 1)), `${first} to ${last}`)
-          }
-      }).pipe(Effect.provide(services(layer)))
-    )
+    restOn(name)(() => {
+      it.scopedLive("each part of a content is that part, wherever it begins and ends", () =>
+        Effect.gen(function* () {
+          const { principal, publish, workTree } = yield* given
+          const artifacts = yield* Artifacts
+          const bytes = Buffer.from(Array.from({ length: 2_500_000 }, (_, at) => (at * 31) % 251))
+          writeFileSync(join(workTree, "data.bin"), bytes)
+          const { artifact_id: id } = (yield* publish("data.bin", "The data")) as { readonly artifact_id: string }
+          const MiB = 1024 * 1024
+          const edges = [0, 1, MiB - 1, MiB, MiB + 1, 2 * MiB - 1, 2 * MiB, 2_400_000, bytes.length - 1]
+          for (const first of edges)
+            for (const last of edges.filter((edge) => edge >= first)) {
+              const { bytes: part } = yield* artifacts.content(principal, id, { first, last })
+              assert.isTrue(part.equals(bytes.subarray(first, last + 1)), `${first} to ${last}`)
+            }
+        }).pipe(Effect.provide(services(layer)))
+      )
 
-    it.scopedLive("what is no file of the working tree, is too large or too many is refused with the reason", () =>
-      Effect.gen(function* () {
-        const { publish, workTree } = yield* given
-        mkdirSync(join(workTree, "sub"))
-        symlinkSync("/etc/passwd", join(workTree, "link"))
-        writeFileSync(join(workTree, "large.bin"), "")
-        truncateSync(join(workTree, "large.bin"), 25 * 1024 * 1024 + 1)
-        assert.include(yield* publish("none.txt"), "no such file")
-        assert.include(yield* publish("sub"), "directory")
-        assert.include(yield* publish("link"), "out of the working tree")
-        assert.include(yield* publish("../home"), "out of the working tree")
-        assert.include(yield* publish("/etc/passwd"), "out of the working tree")
-        assert.include(yield* publish("large.bin"), "26214401 bytes")
-        for (let each = 0; each < defaultLimits.artifactsPerTurn; each++) {
-          writeFileSync(join(workTree, `${each}.txt`), String(each))
-          assert.isObject(yield* publish(`${each}.txt`))
-        }
-        writeFileSync(join(workTree, "more.txt"), "more")
-        assert.include(yield* publish("more.txt"), "quota_exhausted")
-      }).pipe(Effect.provide(services(layer)))
-    )
+      it.scopedLive("what is no file of the working tree, is too large or too many is refused with the reason", () =>
+        Effect.gen(function* () {
+          const { publish, workTree } = yield* given
+          mkdirSync(join(workTree, "sub"))
+          symlinkSync("/etc/passwd", join(workTree, "link"))
+          writeFileSync(join(workTree, "large.bin"), "")
+          truncateSync(join(workTree, "large.bin"), 25 * 1024 * 1024 + 1)
+          assert.include(yield* publish("none.txt"), "no such file")
+          assert.include(yield* publish("sub"), "directory")
+          assert.include(yield* publish("link"), "out of the working tree")
+          assert.include(yield* publish("../home"), "out of the working tree")
+          assert.include(yield* publish("/etc/passwd"), "out of the working tree")
+          assert.include(yield* publish("large.bin"), "26214401 bytes")
+          for (let each = 0; each < defaultLimits.artifactsPerTurn; each++) {
+            writeFileSync(join(workTree, `${each}.txt`), String(each))
+            assert.isObject(yield* publish(`${each}.txt`))
+          }
+          writeFileSync(join(workTree, "more.txt"), "more")
+          assert.include(yield* publish("more.txt"), "quota_exhausted")
+        }).pipe(Effect.provide(services(layer)))
+      )
+    })
   })
 }

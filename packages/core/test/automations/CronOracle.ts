@@ -56,7 +56,7 @@ const offsetsOf = (timeZone: string): ((ms: number) => number) => {
   })
   const known = new Map<number, number>()
   return (ms) => {
-    const slot = Math.floor(ms / (15 * minuteMs)) * 15 * minuteMs
+    const slot = Math.floor(ms / (30 * minuteMs)) * 30 * minuteMs
     let offset = known.get(slot)
     if (offset === undefined) {
       const part = Object.fromEntries(format.formatToParts(slot).map(({ type, value }) => [type, Number(value)]))

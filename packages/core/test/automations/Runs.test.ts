@@ -13,7 +13,7 @@ import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { Oversight } from "@reins/core/store/Oversight"
 import { services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Layer } from "effect"
 import { begin, codeOf, end } from "../delegations/Children.js"
 import { stranger } from "../identity/Principals.js"
@@ -40,7 +40,7 @@ const overseen = Layer.succeed(Oversight, {
     })
 })
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`runs on ${name}`, () => {
     const rule = (text: string, test: Effect.Effect<void, unknown, Layer.Layer.Success<ReturnType<typeof services>>>) =>
       it.scopedLive(text, () => test.pipe(Effect.provide(services(layer))))

@@ -261,50 +261,52 @@ describe("a change that touches files outside of the folders", () => {
     )
   })
 
-  it.scopedLive(
-    "brings back what another one has removed, and conflicts where the agent has changed the same file",
-    () =>
-      Effect.gen(function* () {
-        const { git, source, target } = yield* changed(edit)
-        const request = { source, target, strategy: "three_way", dryRun: false } as const
-        yield* git.applyTree(request)
-        const { tree } = yield* git.snapshot(target)
-        const back = { gitDir: source.gitDir, base: null, tree: baseTree(source.gitDir, target.base) }
-        const { commit } = yield* git.snapshot(target)
-        const reversed = { ...back, base: commit, gitDir: target.gitDir }
-        assert.strictEqual((yield* git.applyTree({ ...request, source: reversed })).state, "applied")
-        assert.strictEqual((yield* git.snapshot(target)).tree, back.tree)
-        assert.notStrictEqual(tree, back.tree)
-        put(target.workTree, "docs/guide.md", "of the agent\n")
-        const refused = yield* git.applyTree(request)
-        assert.deepStrictEqual([refused.state, refused.conflicts], ["conflicted", ["docs/guide.md"]])
-      }).pipe(Effect.provide(gitLayer))
-  )
+  variants(() => {
+    it.scopedLive(
+      "brings back what another one has removed, and conflicts where the agent has changed the same file",
+      () =>
+        Effect.gen(function* () {
+          const { git, source, target } = yield* changed(edit)
+          const request = { source, target, strategy: "three_way", dryRun: false } as const
+          yield* git.applyTree(request)
+          const { tree } = yield* git.snapshot(target)
+          const back = { gitDir: source.gitDir, base: null, tree: baseTree(source.gitDir, target.base) }
+          const { commit } = yield* git.snapshot(target)
+          const reversed = { ...back, base: commit, gitDir: target.gitDir }
+          assert.strictEqual((yield* git.applyTree({ ...request, source: reversed })).state, "applied")
+          assert.strictEqual((yield* git.snapshot(target)).tree, back.tree)
+          assert.notStrictEqual(tree, back.tree)
+          put(target.workTree, "docs/guide.md", "of the agent\n")
+          const refused = yield* git.applyTree(request)
+          assert.deepStrictEqual([refused.state, refused.conflicts], ["conflicted", ["docs/guide.md"]])
+        }).pipe(Effect.provide(gitLayer))
+    )
 
-  it.scopedLive("is there again when the workspace is made anew from bundles", () =>
-    Effect.gen(function* () {
-      const { git, root, source, target } = yield* changed(edit)
-      yield* git.applyTree({ source, target, strategy: "exact", dryRun: false })
-      const { base, gitDir } = target
-      const captured = yield* git.snapshot({ ...target, whole: true })
-      yield* git.keep({ gitDir, ref: "sealed", commit: captured.commit })
-      const [baseFile, workFile] = [join(root, "base.bundle"), join(root, "work.bundle")]
-      yield* git.bundle({ gitDir, what: "base", base, file: baseFile })
-      yield* git.bundle({ gitDir, what: "work", base, file: workFile })
-      const again = { gitDir: join(root, "trusted-again"), workTree: join(root, "work-again"), base }
-      fs.mkdirSync(again.workTree)
-      yield* git.unbundle({
-        gitDir: again.gitDir,
-        base: { kind: "bundle", file: baseFile, commit: base },
-        file: workFile,
-        sparse: folders,
-        copyBaseTo: null
-      })
-      yield* git.checkOut({ ...again, commit: captured.commit })
-      fs.copyFileSync(join(gitDir, "reins-removed"), join(again.gitDir, "reins-removed"))
-      assert.deepStrictEqual(filesIn(again.workTree), filesIn(target.workTree))
-      assert.strictEqual(fs.readFileSync(join(again.workTree, "docs/new.txt"), "utf8"), "new\r\n")
-      assert.strictEqual((yield* git.snapshot(again)).tree, captured.tree)
-    }).pipe(Effect.provide(gitLayer))
-  )
+    it.scopedLive("is there again when the workspace is made anew from bundles", () =>
+      Effect.gen(function* () {
+        const { git, root, source, target } = yield* changed(edit)
+        yield* git.applyTree({ source, target, strategy: "exact", dryRun: false })
+        const { base, gitDir } = target
+        const captured = yield* git.snapshot({ ...target, whole: true })
+        yield* git.keep({ gitDir, ref: "sealed", commit: captured.commit })
+        const [baseFile, workFile] = [join(root, "base.bundle"), join(root, "work.bundle")]
+        yield* git.bundle({ gitDir, what: "base", base, file: baseFile })
+        yield* git.bundle({ gitDir, what: "work", base, file: workFile })
+        const again = { gitDir: join(root, "trusted-again"), workTree: join(root, "work-again"), base }
+        fs.mkdirSync(again.workTree)
+        yield* git.unbundle({
+          gitDir: again.gitDir,
+          base: { kind: "bundle", file: baseFile, commit: base },
+          file: workFile,
+          sparse: folders,
+          copyBaseTo: null
+        })
+        yield* git.checkOut({ ...again, commit: captured.commit })
+        fs.copyFileSync(join(gitDir, "reins-removed"), join(again.gitDir, "reins-removed"))
+        assert.deepStrictEqual(filesIn(again.workTree), filesIn(target.workTree))
+        assert.strictEqual(fs.readFileSync(join(again.workTree, "docs/new.txt"), "utf8"), "new\r\n")
+        assert.strictEqual((yield* git.snapshot(again)).tree, captured.tree)
+      }).pipe(Effect.provide(gitLayer))
+    )
+  })
 })

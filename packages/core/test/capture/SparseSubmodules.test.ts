@@ -171,9 +171,11 @@ describe("submodules of a sparse workspace", () => {
     }).pipe(Effect.provide(gitLayer))
   )
 
-  it.scopedLive("outside of the folders and inside come, move and go by an application", () =>
-    appliesSubmodules("exact")
-  )
+  variants(() => {
+    it.scopedLive("outside of the folders and inside come, move and go by an application", () =>
+      appliesSubmodules("exact")
+    )
+  })
   variants(() => {
     it.scopedLive("outside of the folders and inside come, move and go by a three-way application", () =>
       appliesSubmodules("three_way")

@@ -120,26 +120,28 @@ for (const database of forgeDatabases) {
       )
     })
 
-    it.scoped("the merge of a branch that is the base no more is not pushed", () =>
-      Effect.gen(function* () {
-        const given = yield* conflicted("gitea")
-        const { before, forge, get, handedOver, head, model, origin, until } = given
-        origin.git("branch", "next", "main")
-        const gate = join(yield* temporaryDirectory, "gate")
-        const { onCare } = model
-        model.onCare = (prompt) => [
-          { tool: "bash", cmd: `until test -e ${gate}; do sleep 0.05; done` },
-          ...onCare(prompt)
-        ]
-        yield* until(given.attentions, ([attention]) => attention?.state === "turning")
-        const [pull] = forge.pulls
-        if (pull !== undefined) pull.base = "next"
-        yield* until(get, ({ base_branch }) => base_branch === "next")
-        writeFileSync(gate, "")
-        assert.deepInclude(yield* handedOver, { reason: "merge_conflict" })
-        assert.strictEqual(head(), before)
-      })
-    )
+    variants(() => {
+      it.scoped("the merge of a branch that is the base no more is not pushed", () =>
+        Effect.gen(function* () {
+          const given = yield* conflicted("gitea")
+          const { before, forge, get, handedOver, head, model, origin, until } = given
+          origin.git("branch", "next", "main")
+          const gate = join(yield* temporaryDirectory, "gate")
+          const { onCare } = model
+          model.onCare = (prompt) => [
+            { tool: "bash", cmd: `until test -e ${gate}; do sleep 0.05; done` },
+            ...onCare(prompt)
+          ]
+          yield* until(given.attentions, ([attention]) => attention?.state === "turning")
+          const [pull] = forge.pulls
+          if (pull !== undefined) pull.base = "next"
+          yield* until(get, ({ base_branch }) => base_branch === "next")
+          writeFileSync(gate, "")
+          assert.deepInclude(yield* handedOver, { reason: "merge_conflict" })
+          assert.strictEqual(head(), before)
+        })
+      )
+    })
 
     variants(() => {
       it.scoped("lines that a person has pushed before are resolved too", () =>

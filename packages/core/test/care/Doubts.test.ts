@@ -173,20 +173,22 @@ for (const database of forgeDatabases) {
       )
     }
 
-    it.scoped("our commits that a person has taken away by force stay away, and the turn comes on top", () =>
-      Effect.gen(function* () {
-        const given = yield* opened("github", fix)
-        const { branch, head, model, origin } = given
-        model.onCare = () => [write("mended.txt", "yes\n"), { say: "Mended." }]
-        origin.git("update-ref", `refs/heads/${branch}`, origin.git("rev-parse", "main"))
-        const theirs = origin.commitOn(branch, "a.txt", "theirs\n")
-        red(given)
-        yield* lookFor(given, given.attentions, ([attention]) => attention?.state === "done")
-        assert.strictEqual(origin.git("rev-parse", `${head()}^`), theirs)
-        assert.strictEqual(origin.git("show", `${head()}:a.txt`), "theirs")
-        assert.strictEqual(origin.git("show", `${head()}:mended.txt`), "yes")
-      })
-    )
+    variants(() => {
+      it.scoped("our commits that a person has taken away by force stay away, and the turn comes on top", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("github", fix)
+          const { branch, head, model, origin } = given
+          model.onCare = () => [write("mended.txt", "yes\n"), { say: "Mended." }]
+          origin.git("update-ref", `refs/heads/${branch}`, origin.git("rev-parse", "main"))
+          const theirs = origin.commitOn(branch, "a.txt", "theirs\n")
+          red(given)
+          yield* lookFor(given, given.attentions, ([attention]) => attention?.state === "done")
+          assert.strictEqual(origin.git("rev-parse", `${head()}^`), theirs)
+          assert.strictEqual(origin.git("show", `${head()}:a.txt`), "theirs")
+          assert.strictEqual(origin.git("show", `${head()}:mended.txt`), "yes")
+        })
+      )
+    })
 
     variants(() => {
       it.scoped("a force push during a turn that changes the same file is left to a person", () =>

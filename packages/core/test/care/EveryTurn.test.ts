@@ -106,32 +106,34 @@ for (const database of forgeDatabases) {
       })
     )
 
-    it.scoped("turns that end while an earlier one is on its way are one commit each, in their order", () =>
-      Effect.gen(function* () {
-        const given = yield* followed("github")
-        const { commits, model, origin, principal, session, settled, show } = given
-        const messages = yield* Messages
-        const gate = join(yield* temporaryDirectory, "gate")
-        // The first push is held until the other turns have ended.
-        origin.hook(`until test -e ${gate}; do sleep 0.02; done`)
-        const { onPerson } = model
-        model.onPerson = (prompt) => onPerson?.(prompt) ?? []
-        yield* Effect.forEach(["ONCE", "TWICE", "THRICE"], (text) =>
-          messages.send(principal, session.id, { content: `a.txt=${text} ${text}.txt=${text}` })
-        )
-        yield* waitFor(given.attentions, ({ length }) => length === 3)
-        assert.strictEqual(commits(), 0)
-        writeFileSync(gate, "")
-        const all = yield* settled(3)
-        assert.deepStrictEqual(
-          all.map(({ state }) => state),
-          ["done", "done", "done"]
-        )
-        assert.deepStrictEqual([commits(), show("a.txt")], [3, "THRICE"])
-        const told = all.map(({ commit }) => origin.git("show", `${commit}:a.txt`))
-        assert.deepStrictEqual(told, ["THRICE", "TWICE", "ONCE"])
-      })
-    )
+    variants(() => {
+      it.scoped("turns that end while an earlier one is on its way are one commit each, in their order", () =>
+        Effect.gen(function* () {
+          const given = yield* followed("github")
+          const { commits, model, origin, principal, session, settled, show } = given
+          const messages = yield* Messages
+          const gate = join(yield* temporaryDirectory, "gate")
+          // The first push is held until the other turns have ended.
+          origin.hook(`until test -e ${gate}; do sleep 0.02; done`)
+          const { onPerson } = model
+          model.onPerson = (prompt) => onPerson?.(prompt) ?? []
+          yield* Effect.forEach(["ONCE", "TWICE", "THRICE"], (text) =>
+            messages.send(principal, session.id, { content: `a.txt=${text} ${text}.txt=${text}` })
+          )
+          yield* waitFor(given.attentions, ({ length }) => length === 3)
+          assert.strictEqual(commits(), 0)
+          writeFileSync(gate, "")
+          const all = yield* settled(3)
+          assert.deepStrictEqual(
+            all.map(({ state }) => state),
+            ["done", "done", "done"]
+          )
+          assert.deepStrictEqual([commits(), show("a.txt")], [3, "THRICE"])
+          const told = all.map(({ commit }) => origin.git("show", `${commit}:a.txt`))
+          assert.deepStrictEqual(told, ["THRICE", "TWICE", "ONCE"])
+        })
+      )
+    })
 
     it.scoped("protected files are proposed, and a person delivers them", () =>
       Effect.gen(function* () {
@@ -152,29 +154,31 @@ for (const database of forgeDatabases) {
       })
     )
 
-    it.scoped("commits that people push meanwhile stay below, and a branch that keeps moving is handed over", () =>
-      Effect.gen(function* () {
-        const { branch, commits, handedOver, head, origin, putAnew, say, settled, show } = yield* followed("gitlab")
-        origin.commitOn(branch, "theirs.txt", "theirs\n")
-        let count = 0
-        origin.gate.asked = (_method, url) => {
-          if (url.includes("service=git-receive-pack")) origin.commitOn(branch, `faster-${++count}.txt`, "faster\n")
-        }
-        yield* say("a.txt=TWO")
-        assert.deepInclude(yield* handedOver, { reason: "head_keeps_moving" })
-        assert.deepStrictEqual([show("a.txt"), count], ["ONE", 3])
-        const theirs = head()
-        origin.gate.asked = () => {}
-        yield* putAnew()
-        yield* waitFor(
-          Effect.sync(() => head()),
-          (now) => now !== theirs
-        )
-        yield* settled(2)
-        assert.strictEqual(origin.git("rev-parse", `${head()}^`), theirs)
-        assert.deepStrictEqual([show("a.txt"), show("theirs.txt"), commits()], ["TWO", "theirs", 5])
-      })
-    )
+    variants(() => {
+      it.scoped("commits that people push meanwhile stay below, and a branch that keeps moving is handed over", () =>
+        Effect.gen(function* () {
+          const { branch, commits, handedOver, head, origin, putAnew, say, settled, show } = yield* followed("gitlab")
+          origin.commitOn(branch, "theirs.txt", "theirs\n")
+          let count = 0
+          origin.gate.asked = (_method, url) => {
+            if (url.includes("service=git-receive-pack")) origin.commitOn(branch, `faster-${++count}.txt`, "faster\n")
+          }
+          yield* say("a.txt=TWO")
+          assert.deepInclude(yield* handedOver, { reason: "head_keeps_moving" })
+          assert.deepStrictEqual([show("a.txt"), count], ["ONE", 3])
+          const theirs = head()
+          origin.gate.asked = () => {}
+          yield* putAnew()
+          yield* waitFor(
+            Effect.sync(() => head()),
+            (now) => now !== theirs
+          )
+          yield* settled(2)
+          assert.strictEqual(origin.git("rev-parse", `${head()}^`), theirs)
+          assert.deepStrictEqual([show("a.txt"), show("theirs.txt"), commits()], ["TWO", "theirs", 5])
+        })
+      )
+    })
 
     for (const kind of forgesOn(name))
       it.scoped(`a push that ${kind} refuses with 401 is handed over, and delivered once after it is mended`, () =>
@@ -193,37 +197,39 @@ for (const database of forgeDatabases) {
         })
       )
 
-    it.scoped(
-      "a red check after the commit of a person begins a turn of care; their turn after it is the next commit, without the protected files of others",
-      () =>
-        Effect.gen(function* () {
-          const given = yield* followed("gitea", fix)
-          const { branch, care, commits, forge, head, model, origin, principal, ring, say, session, settled, show } =
-            given
-          const messages = yield* Messages
-          const gate = join(yield* temporaryDirectory, "gate")
-          yield* say("a.txt=BROKEN")
-          yield* settled(1)
-          // The turn of care brings it into the files, and it is no change of the session.
-          const theirs = origin.commitOn(branch, ".gitea/ci.yml", "on\n")
-          model.onCare = () => [
-            { tool: "bash", cmd: `until test -e ${gate}; do sleep 0.05; done` },
-            write("a.txt", "MENDED\n"),
-            { say: "Mended." }
-          ]
-          forge.check({ head: head(), name: "test", state: "failed", log: "red" })
-          yield* ring
-          yield* waitFor(given.attentions, ([one]) => one?.state === "turning")
-          yield* messages.send(principal, session.id, { content: "b.txt=NEW" })
-          writeFileSync(gate, "")
-          const [newest, mended] = yield* settled(3)
-          assert.deepInclude(newest, { state: "done", commit: head() })
-          assert.deepInclude(mended, { state: "done", commit: origin.git("rev-parse", `${head()}^`) })
-          assert.strictEqual(origin.git("rev-parse", `${mended?.commit}^`), theirs)
-          assert.deepStrictEqual([show("a.txt"), show("b.txt"), commits()], ["MENDED", "NEW", 4])
-          assert.deepInclude(yield* care, { state: "watching", turns: 1 })
-        })
-    )
+    variants(() => {
+      it.scoped(
+        "a red check after the commit of a person begins a turn of care; their turn after it is the next commit, without the protected files of others",
+        () =>
+          Effect.gen(function* () {
+            const given = yield* followed("gitea", fix)
+            const { branch, care, commits, forge, head, model, origin, principal, ring, say, session, settled, show } =
+              given
+            const messages = yield* Messages
+            const gate = join(yield* temporaryDirectory, "gate")
+            yield* say("a.txt=BROKEN")
+            yield* settled(1)
+            // The turn of care brings it into the files, and it is no change of the session.
+            const theirs = origin.commitOn(branch, ".gitea/ci.yml", "on\n")
+            model.onCare = () => [
+              { tool: "bash", cmd: `until test -e ${gate}; do sleep 0.05; done` },
+              write("a.txt", "MENDED\n"),
+              { say: "Mended." }
+            ]
+            forge.check({ head: head(), name: "test", state: "failed", log: "red" })
+            yield* ring
+            yield* waitFor(given.attentions, ([one]) => one?.state === "turning")
+            yield* messages.send(principal, session.id, { content: "b.txt=NEW" })
+            writeFileSync(gate, "")
+            const [newest, mended] = yield* settled(3)
+            assert.deepInclude(newest, { state: "done", commit: head() })
+            assert.deepInclude(mended, { state: "done", commit: origin.git("rev-parse", `${head()}^`) })
+            assert.strictEqual(origin.git("rev-parse", `${mended?.commit}^`), theirs)
+            assert.deepStrictEqual([show("a.txt"), show("b.txt"), commits()], ["MENDED", "NEW", 4])
+            assert.deepInclude(yield* care, { state: "watching", turns: 1 })
+          })
+      )
+    })
 
     it.scoped("an account that has lost its rights has nothing pushed", () =>
       Effect.gen(function* () {
@@ -237,73 +243,78 @@ for (const database of forgeDatabases) {
       })
     )
 
-    it.scoped("what is built on a proposal waits for a person too", () =>
-      Effect.gen(function* () {
-        const given = yield* followed("github", { ...fix, checks: "propose" })
-        const { attentions, cares, commits, forge, head, model, principal, ring, say, settled, show } = given
-        model.onCare = () => [write("a.txt", "PROPOSED\n"), { say: "Proposed." }]
-        forge.check({ head: head(), name: "test", state: "failed", log: "red" })
-        yield* ring
-        yield* waitFor(attentions, ([one]) => one?.state === "proposed")
-        yield* say("b.txt=NEW")
-        const [both, before] = yield* settled(2)
-        assert.deepInclude(both, { state: "proposed", reason: null, proposes: true })
-        assert.deepInclude(before, { state: "superseded" })
-        assert.strictEqual(commits(), 0)
-        yield* cares.deliver(principal, both?.id ?? "")
-        yield* waitFor(attentions, ([one]) => one?.state === "done")
-        assert.deepStrictEqual([show("a.txt"), show("b.txt"), commits()], ["PROPOSED", "NEW", 1])
-        yield* say("b.txt=NEWER")
-        yield* settled(3)
-        assert.deepStrictEqual([show("b.txt"), commits()], ["NEWER", 2])
-      })
-    )
-
-    it.scoped("each open merge request of the session gets the commit on its branch", () =>
-      Effect.gen(function* () {
-        const given = yield* followed("github")
-        const { cares, commits, connection, origin, principal, requests, say, session, settled, show } = given
-        const deliveries = yield* Deliveries
-        const [changeset] = (yield* (yield* Changesets).list(principal, session.id, {})).items
-        const target = { target_ref: "second", connection_id: connection.id }
-        const asked = yield* deliveries.request(principal, changeset?.id ?? "", target)
-        yield* eventOf(session.id, asked.event_watermark, "delivery.succeeded")
-        const before = origin.headOf("second")
-        const answer = yield* requests.open(principal, asked.delivery.id, { draft: false, title: "Two", care: every })
-        yield* eventOf(session.id, answer.event_watermark, "merge_request.opened")
-        const second = cares.attentions(principal, answer.merge_request.id, {})
-        yield* say("a.txt=TWO")
-        yield* settled(1)
-        yield* waitFor(second, ({ items }) => items[0]?.state === "done")
-        assert.deepStrictEqual([show("a.txt"), commits()], ["TWO", 1])
-        assert.strictEqual(origin.git("show", "second:a.txt"), "TWO")
-        assert.strictEqual(origin.git("rev-parse", "second^"), before)
-        assert.lengthOf((yield* second).items, 1)
-      })
-    )
-
-    it.scoped("a session that captures nothing by itself is captured, and a person's own delivery is not doubled", () =>
-      Effect.gen(function* () {
-        const { attentions, commits, connection, origin, principal, say, session, settled } = yield* followed("gitea")
-        const changesets = yield* Changesets
-        const deliveries = yield* Deliveries
-        yield* (yield* Sessions).update(principal, session.id, { auto_capture: false })
-        const gate = join(yield* temporaryDirectory, "gate")
-        origin.hook(`until test -e ${gate}; do sleep 0.02; done`)
-        yield* say("a.txt=TWO")
-        const [made] = (yield* changesets.list(principal, session.id, {})).items
-        const asked = yield* deliveries.request(principal, made?.id ?? "", {
-          onto: "head",
-          connection_id: connection.id
+    variants(() => {
+      it.scoped("what is built on a proposal waits for a person too", () =>
+        Effect.gen(function* () {
+          const given = yield* followed("github", { ...fix, checks: "propose" })
+          const { attentions, cares, commits, forge, head, model, principal, ring, say, settled, show } = given
+          model.onCare = () => [write("a.txt", "PROPOSED\n"), { say: "Proposed." }]
+          forge.check({ head: head(), name: "test", state: "failed", log: "red" })
+          yield* ring
+          yield* waitFor(attentions, ([one]) => one?.state === "proposed")
+          yield* say("b.txt=NEW")
+          const [both, before] = yield* settled(2)
+          assert.deepInclude(both, { state: "proposed", reason: null, proposes: true })
+          assert.deepInclude(before, { state: "superseded" })
+          assert.strictEqual(commits(), 0)
+          yield* cares.deliver(principal, both?.id ?? "")
+          yield* waitFor(attentions, ([one]) => one?.state === "done")
+          assert.deepStrictEqual([show("a.txt"), show("b.txt"), commits()], ["PROPOSED", "NEW", 1])
+          yield* say("b.txt=NEWER")
+          yield* settled(3)
+          assert.deepStrictEqual([show("b.txt"), commits()], ["NEWER", 2])
         })
-        writeFileSync(gate, "")
-        yield* eventOf(session.id, asked.event_watermark, "delivery.succeeded")
-        const [one] = yield* settled(1)
-        assert.deepInclude(one, { state: "done", delivery_id: asked.delivery.id })
-        assert.strictEqual(commits(), 1)
-        assert.lengthOf(yield* attentions, 1)
-      })
-    )
+      )
+
+      it.scoped("each open merge request of the session gets the commit on its branch", () =>
+        Effect.gen(function* () {
+          const given = yield* followed("github")
+          const { cares, commits, connection, origin, principal, requests, say, session, settled, show } = given
+          const deliveries = yield* Deliveries
+          const [changeset] = (yield* (yield* Changesets).list(principal, session.id, {})).items
+          const target = { target_ref: "second", connection_id: connection.id }
+          const asked = yield* deliveries.request(principal, changeset?.id ?? "", target)
+          yield* eventOf(session.id, asked.event_watermark, "delivery.succeeded")
+          const before = origin.headOf("second")
+          const answer = yield* requests.open(principal, asked.delivery.id, { draft: false, title: "Two", care: every })
+          yield* eventOf(session.id, answer.event_watermark, "merge_request.opened")
+          const second = cares.attentions(principal, answer.merge_request.id, {})
+          yield* say("a.txt=TWO")
+          yield* settled(1)
+          yield* waitFor(second, ({ items }) => items[0]?.state === "done")
+          assert.deepStrictEqual([show("a.txt"), commits()], ["TWO", 1])
+          assert.strictEqual(origin.git("show", "second:a.txt"), "TWO")
+          assert.strictEqual(origin.git("rev-parse", "second^"), before)
+          assert.lengthOf((yield* second).items, 1)
+        })
+      )
+
+      it.scoped(
+        "a session that captures nothing by itself is captured, and a person's own delivery is not doubled",
+        () =>
+          Effect.gen(function* () {
+            const { attentions, commits, connection, origin, principal, say, session, settled } =
+              yield* followed("gitea")
+            const changesets = yield* Changesets
+            const deliveries = yield* Deliveries
+            yield* (yield* Sessions).update(principal, session.id, { auto_capture: false })
+            const gate = join(yield* temporaryDirectory, "gate")
+            origin.hook(`until test -e ${gate}; do sleep 0.02; done`)
+            yield* say("a.txt=TWO")
+            const [made] = (yield* changesets.list(principal, session.id, {})).items
+            const asked = yield* deliveries.request(principal, made?.id ?? "", {
+              onto: "head",
+              connection_id: connection.id
+            })
+            writeFileSync(gate, "")
+            yield* eventOf(session.id, asked.event_watermark, "delivery.succeeded")
+            const [one] = yield* settled(1)
+            assert.deepInclude(one, { state: "done", delivery_id: asked.delivery.id })
+            assert.strictEqual(commits(), 1)
+            assert.lengthOf(yield* attentions, 1)
+          })
+      )
+    })
 
     variants(() => {
       it.scoped("a conflict with the commits of a person is handed over, and nothing is pushed over them", () =>

@@ -111,17 +111,19 @@ for (const database of forgeDatabases) {
       )
     })
 
-    it.scoped("a push that the repository refuses is told", () =>
-      Effect.gen(function* () {
-        const given = yield* opened("gitea", fix)
-        given.model.onCare = () => [write("a.txt", "MENDED\n"), { say: "Mended." }]
-        given.origin.hook("echo 'not today' >&2; exit 1")
-        const before = given.head()
-        red(given)
-        assert.deepInclude(yield* handsOver(given, "push_refused"), { turns: 1 })
-        assert.strictEqual(given.head(), before)
-      })
-    )
+    variants(() => {
+      it.scoped("a push that the repository refuses is told", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("gitea", fix)
+          given.model.onCare = () => [write("a.txt", "MENDED\n"), { say: "Mended." }]
+          given.origin.hook("echo 'not today' >&2; exit 1")
+          const before = given.head()
+          red(given)
+          assert.deepInclude(yield* handsOver(given, "push_refused"), { turns: 1 })
+          assert.strictEqual(given.head(), before)
+        })
+      )
+    })
 
     it.scoped("a turn that fails is told", () =>
       Effect.gen(function* () {
@@ -156,19 +158,25 @@ for (const database of forgeDatabases) {
       )
     })
 
-    it.scoped("the same checks, red after two turns, are told", () =>
-      Effect.gen(function* () {
-        const given = yield* opened("gitlab", fix)
-        let tries = 0
-        given.model.onCare = () => [write("a.txt", `try ${++tries}\n`), { say: "Tried." }]
-        for (const turns of [1, 2]) {
+    variants(() => {
+      it.scoped("the same checks, red after two turns, are told", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("gitlab", fix)
+          let tries = 0
+          given.model.onCare = () => [write("a.txt", `try ${++tries}\n`), { say: "Tried." }]
+          for (const turns of [1, 2]) {
+            red(given)
+            yield* lookFor(
+              given,
+              given.attentions,
+              (all) => all.filter(({ state }) => state === "done").length === turns
+            )
+          }
           red(given)
-          yield* lookFor(given, given.attentions, (all) => all.filter(({ state }) => state === "done").length === turns)
-        }
-        red(given)
-        assert.deepInclude(yield* handsOver(given, "same_failure"), { turns: 2 })
-      })
-    )
+          assert.deepInclude(yield* handsOver(given, "same_failure"), { turns: 2 })
+        })
+      )
+    })
 
     variants(() => {
       it.scoped("turns that are used up are told", () =>

@@ -14,7 +14,7 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { stranger } from "../identity/Principals.js"
 import { begin, codeOf, delegationEvents, end } from "./Children.js"
@@ -33,7 +33,7 @@ const given = Effect.gen(function* () {
   return { principal, workspaceId, connection, parent, delegations, results: yield* DelegationResults, spawn }
 })
 
-for (const { layer, name } of databases) {
+for (const { layer, name } of flowDatabases) {
   describe(`delegations on ${name}`, () => {
     it.scopedLive(
       "a delegation is a child session of the same repository and harness, with the instructions queued",

@@ -20,7 +20,7 @@ import {
 import { plainGit } from "@reins/testing/git/Fixture"
 import { ownerWithConnection } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
-import { variants } from "@reins/testing/Variants"
+import { restOn, variants } from "@reins/testing/Variants"
 import { Effect } from "effect"
 
 const ends = ["delivery.succeeded", "delivery.failed", "delivery.blocked", "delivery.cancelled"]
@@ -68,9 +68,7 @@ for (const { layer: database, name } of databases) {
       })
     )
 
-    // The suites of the stores have tried their SQL on both. On PostgreSQL `npm test` has the flow above.
-    const others = name === "SQLite" ? (tests: () => void) => tests() : variants
-    others(() => {
+    restOn(name)(() => {
       it.scoped(
         "a branch that has moved on blocks; what was seen then, and only that, is replaced when that is asked for",
         () =>
@@ -100,19 +98,21 @@ for (const { layer: database, name } of databases) {
           })
       )
 
-      it.scoped("a branch that was never seen is not replaced, though force_with_lease was asked for at once", () =>
-        Effect.gen(function* () {
-          const origin = yield* remote()
-          const { change } = yield* workspace(origin.url)
-          const theirs = origin.commitOn("feature", "c.txt", "theirs\n")
-          const delivery = yield* deliver(yield* change({ "a.txt": "ONE\n" }), {
-            target_ref: "feature",
-            update_strategy: "force_with_lease"
+      variants(() => {
+        it.scoped("a branch that was never seen is not replaced, though force_with_lease was asked for at once", () =>
+          Effect.gen(function* () {
+            const origin = yield* remote()
+            const { change } = yield* workspace(origin.url)
+            const theirs = origin.commitOn("feature", "c.txt", "theirs\n")
+            const delivery = yield* deliver(yield* change({ "a.txt": "ONE\n" }), {
+              target_ref: "feature",
+              update_strategy: "force_with_lease"
+            })
+            assert.deepInclude(delivery, { state: "blocked", observed_head: theirs })
+            assert.strictEqual(origin.headOf("feature"), theirs)
           })
-          assert.deepInclude(delivery, { state: "blocked", observed_head: theirs })
-          assert.strictEqual(origin.headOf("feature"), theirs)
-        })
-      )
+        )
+      })
 
       it.scoped("a remote that wants a credential blocks with auth_required until a refresh finds it open", () =>
         Effect.gen(function* () {
@@ -152,30 +152,32 @@ for (const { layer: database, name } of databases) {
         })
       )
 
-      it.scoped("a branch of the remote in the way of the default one moves it aside, once; a named one blocks", () =>
-        Effect.gen(function* () {
-          const origin = yield* remote()
-          const { change, principal, session } = yield* workspace(origin.url)
-          const changeset = yield* change({ "a.txt": "ONE\n" })
-          origin.git("branch", "reins", "main")
-          origin.git("branch", "taken/by", "main")
-          const delivery = yield* deliver(changeset)
-          const fitting = `reins-${session.id}-${changeset.id}`
-          assert.deepInclude(delivery, { state: "succeeded", target_ref: fitting }, JSON.stringify(delivery))
-          assert.strictEqual(origin.headOf(fitting), delivery.commit)
-          const again = yield* (yield* Deliveries).request(principal, changeset.id, {})
-          assert.strictEqual(again.delivery.id, delivery.id)
-          for (const [target_ref, other] of [
-            ["reins/mine", "reins"],
-            ["taken", "taken/by"]
-          ] as const) {
-            const blocked = yield* deliver(changeset, { target_ref })
-            assert.deepInclude(blocked, { state: "blocked", reason: "branch_in_the_way", target_ref })
-            assert.include(blocked.reason_message ?? "", `"${other}"`)
-            assert.include(blocked.reason_message ?? "", "another target_ref")
-          }
-        })
-      )
+      variants(() => {
+        it.scoped("a branch of the remote in the way of the default one moves it aside, once; a named one blocks", () =>
+          Effect.gen(function* () {
+            const origin = yield* remote()
+            const { change, principal, session } = yield* workspace(origin.url)
+            const changeset = yield* change({ "a.txt": "ONE\n" })
+            origin.git("branch", "reins", "main")
+            origin.git("branch", "taken/by", "main")
+            const delivery = yield* deliver(changeset)
+            const fitting = `reins-${session.id}-${changeset.id}`
+            assert.deepInclude(delivery, { state: "succeeded", target_ref: fitting }, JSON.stringify(delivery))
+            assert.strictEqual(origin.headOf(fitting), delivery.commit)
+            const again = yield* (yield* Deliveries).request(principal, changeset.id, {})
+            assert.strictEqual(again.delivery.id, delivery.id)
+            for (const [target_ref, other] of [
+              ["reins/mine", "reins"],
+              ["taken", "taken/by"]
+            ] as const) {
+              const blocked = yield* deliver(changeset, { target_ref })
+              assert.deepInclude(blocked, { state: "blocked", reason: "branch_in_the_way", target_ref })
+              assert.include(blocked.reason_message ?? "", `"${other}"`)
+              assert.include(blocked.reason_message ?? "", "another target_ref")
+            }
+          })
+        )
+      })
 
       it.scoped("a delivery that has not pushed yet is cancelled for good", () =>
         Effect.gen(function* () {

@@ -124,22 +124,24 @@ for (const { layer: database, name } of flowDatabases) {
       })
     )
 
-    it.scoped("what is allowed is kept by a retry, and a patch is never blocked", () =>
-      Effect.gen(function* () {
-        const { change, origin, principal } = yield* filtered
-        const changeset = yield* change({ "A.txt": "another\n", "kept.bin": "content" })
-        assert.deepInclude(yield* deliver(changeset, { transport: "patch" }), { state: "succeeded", allow: [] })
-        origin.gate.closed = true
-        const allowed = { allow: ["name_collision", "lfs_content"] as const }
-        const blocked = yield* deliver(changeset, allowed)
-        assert.deepInclude(blocked, { state: "blocked", reason: "auth_required" })
-        origin.gate.closed = false
-        const done = yield* Effect.flatMap((yield* Deliveries).retry(principal, blocked.id), ended)
-        assert.deepInclude(done, { state: "succeeded", ...allowed })
-        const kept = yield* (yield* Deliveries).request(principal, changeset.id, {})
-        assert.deepStrictEqual(kept.delivery.allow, allowed.allow)
-      })
-    )
+    variants(() => {
+      it.scoped("what is allowed is kept by a retry, and a patch is never blocked", () =>
+        Effect.gen(function* () {
+          const { change, origin, principal } = yield* filtered
+          const changeset = yield* change({ "A.txt": "another\n", "kept.bin": "content" })
+          assert.deepInclude(yield* deliver(changeset, { transport: "patch" }), { state: "succeeded", allow: [] })
+          origin.gate.closed = true
+          const allowed = { allow: ["name_collision", "lfs_content"] as const }
+          const blocked = yield* deliver(changeset, allowed)
+          assert.deepInclude(blocked, { state: "blocked", reason: "auth_required" })
+          origin.gate.closed = false
+          const done = yield* Effect.flatMap((yield* Deliveries).retry(principal, blocked.id), ended)
+          assert.deepInclude(done, { state: "succeeded", ...allowed })
+          const kept = yield* (yield* Deliveries).request(principal, changeset.id, {})
+          assert.deepStrictEqual(kept.delivery.allow, allowed.allow)
+        })
+      )
+    })
 
     it.scoped("a version that only the agent's git has is told, and blocks each try until it is allowed", () =>
       Effect.gen(function* () {

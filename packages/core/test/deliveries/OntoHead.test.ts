@@ -143,41 +143,43 @@ for (const { layer: database, name } of flowDatabases) {
       )
     })
 
-    it.scoped("a branch that is gone blocks, and one whose commits were replaced takes what merges", () =>
-      Effect.gen(function* () {
-        const { branch, change, origin, show } = yield* delivered
-        origin.git("config", "receive.denyNonFastForwards", "false")
-        origin.git("update-ref", `refs/heads/${branch}`, "main")
-        const replaced = origin.commitOn(branch, "a.txt", "ONE\n")
-        const second = yield* deliver(yield* change({ "b.txt": "TWO\n" }), onto)
-        assert.deepInclude(second, { state: "succeeded" }, JSON.stringify(second))
-        assert.deepStrictEqual(second.parents, [replaced])
-        assert.deepStrictEqual(["a.txt", "b.txt"].map(show), ["ONE", "TWO"])
-        origin.git("update-ref", "-d", `refs/heads/${branch}`)
-        const gone = yield* deliver(yield* change({ "b.txt": "THREE\n" }), onto)
-        assert.deepInclude(gone, { state: "blocked", reason: "branch_gone", observed_head: null })
-      })
-    )
-
-    it.scoped(
-      "a changeset that adds nothing to the branch is no commit; a delivery on the base may turn to the head",
-      () =>
+    variants(() => {
+      it.scoped("a branch that is gone blocks, and one whose commits were replaced takes what merges", () =>
         Effect.gen(function* () {
-          const { branch, change, first, origin } = yield* delivered
-          const same = yield* deliver(yield* change({}), onto)
-          assert.deepInclude(same, { state: "failed", reason: "empty_changeset" })
-          const next = yield* change({ "a.txt": "TWO\n" })
-          const blocked = yield* deliver(next, { target_ref: branch })
-          assert.deepInclude(blocked, { state: "blocked", reason: "remote_head_changed" })
-          const done = yield* deliver(next, onto)
-          assert.deepInclude(done, { id: blocked.id, state: "succeeded", onto: "head" })
-          assert.deepStrictEqual(done.parents, [first.commit ?? ""])
-          // The changes are taken back on the branch too.
-          const undone = yield* deliver(yield* change({ "a.txt": "one\n" }), onto)
-          assert.deepInclude(undone, { state: "succeeded" })
-          assert.strictEqual(origin.git("diff", "--stat", "main", branch), "")
+          const { branch, change, origin, show } = yield* delivered
+          origin.git("config", "receive.denyNonFastForwards", "false")
+          origin.git("update-ref", `refs/heads/${branch}`, "main")
+          const replaced = origin.commitOn(branch, "a.txt", "ONE\n")
+          const second = yield* deliver(yield* change({ "b.txt": "TWO\n" }), onto)
+          assert.deepInclude(second, { state: "succeeded" }, JSON.stringify(second))
+          assert.deepStrictEqual(second.parents, [replaced])
+          assert.deepStrictEqual(["a.txt", "b.txt"].map(show), ["ONE", "TWO"])
+          origin.git("update-ref", "-d", `refs/heads/${branch}`)
+          const gone = yield* deliver(yield* change({ "b.txt": "THREE\n" }), onto)
+          assert.deepInclude(gone, { state: "blocked", reason: "branch_gone", observed_head: null })
         })
-    )
+      )
+
+      it.scoped(
+        "a changeset that adds nothing to the branch is no commit; a delivery on the base may turn to the head",
+        () =>
+          Effect.gen(function* () {
+            const { branch, change, first, origin } = yield* delivered
+            const same = yield* deliver(yield* change({}), onto)
+            assert.deepInclude(same, { state: "failed", reason: "empty_changeset" })
+            const next = yield* change({ "a.txt": "TWO\n" })
+            const blocked = yield* deliver(next, { target_ref: branch })
+            assert.deepInclude(blocked, { state: "blocked", reason: "remote_head_changed" })
+            const done = yield* deliver(next, onto)
+            assert.deepInclude(done, { id: blocked.id, state: "succeeded", onto: "head" })
+            assert.deepStrictEqual(done.parents, [first.commit ?? ""])
+            // The changes are taken back on the branch too.
+            const undone = yield* deliver(yield* change({ "a.txt": "one\n" }), onto)
+            assert.deepInclude(undone, { state: "succeeded" })
+            assert.strictEqual(origin.git("diff", "--stat", "main", branch), "")
+          })
+      )
+    })
 
     it.scoped("a head that nobody has delivered is refused, and so is what has no head", () =>
       Effect.gen(function* () {

@@ -21,6 +21,7 @@ import { captured, codeOf, installation, remote, workspace } from "@reins/testin
 import { newAccount } from "@reins/testing/identity/Identity"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
+import { restOn } from "@reins/testing/Variants"
 import { Chunk, Effect, Redacted, Schema, Stream } from "effect"
 import { question } from "../execution/Questions.js"
 
@@ -109,21 +110,23 @@ const lostChangeset = (sessionId: SessionId) =>
 
 for (const { layer, name } of databases) {
   describe(`the export of a session, on ${name}`, () => {
-    suiteOver(installation(layer), { excludeTestServices: true })((it) => {
-      it.scoped("has the diffs, without secrets", () =>
-        Effect.gen(function* () {
-          const { change, principal, session } = yield* workspace((yield* remote()).url)
-          const changeset = yield* change({ "a.txt": `${credential}\n` })
-          const file = yield* decode(yield* textOf(principal, session.id, "json"))
-          assert.deepStrictEqual(
-            file.changesets.map(({ diff_error, diff_truncated, id }) => [id, diff_truncated, diff_error]),
-            [[changeset.id, false, null]]
-          )
-          assert.match(file.changesets[0]?.diff ?? "", /-one\n\+\[secret\]\n/)
-          const markdown = yield* textOf(principal, session.id, "markdown")
-          assert.match(markdown, /```diff\ndiff --git a\/a.txt b\/a.txt\n[\s\S]*-one\n\+\[secret\]\n```\n$/)
-        })
-      )
+    restOn(name)(() => {
+      suiteOver(installation(layer), { excludeTestServices: true })((it) => {
+        it.scoped("has the diffs, without secrets", () =>
+          Effect.gen(function* () {
+            const { change, principal, session } = yield* workspace((yield* remote()).url)
+            const changeset = yield* change({ "a.txt": `${credential}\n` })
+            const file = yield* decode(yield* textOf(principal, session.id, "json"))
+            assert.deepStrictEqual(
+              file.changesets.map(({ diff_error, diff_truncated, id }) => [id, diff_truncated, diff_error]),
+              [[changeset.id, false, null]]
+            )
+            assert.match(file.changesets[0]?.diff ?? "", /-one\n\+\[secret\]\n/)
+            const markdown = yield* textOf(principal, session.id, "markdown")
+            assert.match(markdown, /```diff\ndiff --git a\/a.txt b\/a.txt\n[\s\S]*-one\n\+\[secret\]\n```\n$/)
+          })
+        )
+      })
     })
 
     suiteOver(services(layer), { excludeTestServices: true })((it) => {
@@ -213,29 +216,31 @@ for (const { layer, name } of databases) {
         })
       )
 
-      it.scoped("comes in small pieces, however long the session is", () =>
-        Effect.gen(function* () {
-          const { principal, workspaceId } = yield* ownerWithConnection
-          const session = yield* (yield* Sessions).create(principal, workspaceId, {})
-          const journal = yield* Journal
-          const event: NewEvent = { type: "tool.completed", payload: call("x".repeat(1000)) }
-          for (let batch = 0; batch < 20; batch++)
-            yield* journal.commit(
-              journal.append(
-                session.id,
-                runner,
-                Array.from({ length: 500 }, () => event)
+      restOn(name)(() => {
+        it.scoped("comes in small pieces, however long the session is", () =>
+          Effect.gen(function* () {
+            const { principal, workspaceId } = yield* ownerWithConnection
+            const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+            const journal = yield* Journal
+            const event: NewEvent = { type: "tool.completed", payload: call("x".repeat(1000)) }
+            for (let batch = 0; batch < 20; batch++)
+              yield* journal.commit(
+                journal.append(
+                  session.id,
+                  runner,
+                  Array.from({ length: 500 }, () => event)
+                )
               )
-            )
-          const texts = yield* (yield* Exports).write(principal, session.id, "json")
-          const seen = yield* Stream.runFold(texts, { pieces: 0, longest: 0 }, ({ longest, pieces }, text) => ({
-            pieces: pieces + 1,
-            longest: Math.max(longest, text.length)
-          }))
-          assert.isAbove(seen.pieces, 10_000)
-          assert.isBelow(seen.longest, 10_000)
-        })
-      )
+            const texts = yield* (yield* Exports).write(principal, session.id, "json")
+            const seen = yield* Stream.runFold(texts, { pieces: 0, longest: 0 }, ({ longest, pieces }, text) => ({
+              pieces: pieces + 1,
+              longest: Math.max(longest, text.length)
+            }))
+            assert.isAbove(seen.pieces, 10_000)
+            assert.isBelow(seen.longest, 10_000)
+          })
+        )
+      })
     })
   })
 }

@@ -20,44 +20,47 @@ import {
   tokenIn
 } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
+import { restOn } from "@reins/testing/Variants"
 import { Effect, Either, Redacted, TestClock } from "effect"
 import { principalOf } from "./Principals.js"
 
 for (const { name, layer } of databases) {
   withLayer(identity(layer))(`Accounts on ${name}`, (it) => {
-    it.effect(
-      "a client registers 30 times within an hour, and the rest is refused before anything is hashed or mailed",
-      () =>
-        Effect.gen(function* () {
-          const accounts = yield* Accounts
-          const db = yield* Database
-          const client = newClient()
-          const emails = Array.from({ length: 150 }, newEmail)
-          const results = yield* Effect.all(
-            emails.map((email) => Effect.either(accounts.register({ email, password: goodPassword }, client))),
-            { concurrency: "unbounded" }
-          )
-          const codes = results.map((result) =>
-            Either.isRight(result)
-              ? "accepted"
-              : result.left._tag === "ReinsError"
-                ? result.left.code
-                : result.left._tag
-          )
-          const count = (code: string) => codes.filter((each) => each === code).length
-          assert.strictEqual(count("rate_limited"), 120)
-          assert.strictEqual(count("accepted") + count("waiting_capacity"), 30)
-          assert.isAtLeast(count("accepted"), 17)
-          const made = yield* db.all(db.sql`select id from accounts where ${db.sql.in("email", emails)}`)
-          assert.strictEqual(made.length, count("accepted"))
-          const refused = results.find((_, at) => codes[at] === "rate_limited")
-          if (refused === undefined || Either.isRight(refused)) return assert.fail("not refused")
-          assert.deepInclude(refused.left, { retryAfterSeconds: 3600 })
-          yield* accounts.register({ email: newEmail(), password: goodPassword }, newClient())
-          yield* TestClock.adjust("1 hour")
-          yield* accounts.register({ email: newEmail(), password: goodPassword }, client)
-        })
-    )
+    restOn(name)(() => {
+      it.effect(
+        "a client registers 30 times within an hour, and the rest is refused before anything is hashed or mailed",
+        () =>
+          Effect.gen(function* () {
+            const accounts = yield* Accounts
+            const db = yield* Database
+            const client = newClient()
+            const emails = Array.from({ length: 150 }, newEmail)
+            const results = yield* Effect.all(
+              emails.map((email) => Effect.either(accounts.register({ email, password: goodPassword }, client))),
+              { concurrency: "unbounded" }
+            )
+            const codes = results.map((result) =>
+              Either.isRight(result)
+                ? "accepted"
+                : result.left._tag === "ReinsError"
+                  ? result.left.code
+                  : result.left._tag
+            )
+            const count = (code: string) => codes.filter((each) => each === code).length
+            assert.strictEqual(count("rate_limited"), 120)
+            assert.strictEqual(count("accepted") + count("waiting_capacity"), 30)
+            assert.isAtLeast(count("accepted"), 17)
+            const made = yield* db.all(db.sql`select id from accounts where ${db.sql.in("email", emails)}`)
+            assert.strictEqual(made.length, count("accepted"))
+            const refused = results.find((_, at) => codes[at] === "rate_limited")
+            if (refused === undefined || Either.isRight(refused)) return assert.fail("not refused")
+            assert.deepInclude(refused.left, { retryAfterSeconds: 3600 })
+            yield* accounts.register({ email: newEmail(), password: goodPassword }, newClient())
+            yield* TestClock.adjust("1 hour")
+            yield* accounts.register({ email: newEmail(), password: goodPassword }, client)
+          })
+      )
+    })
 
     it.effect("a registration that is refused for its words is not counted", () =>
       Effect.gen(function* () {
@@ -338,25 +341,29 @@ for (const { name, layer } of databases) {
       })
     )
 
-    it.effect("neither passwords nor tokens lie in the database", () =>
-      Effect.gen(function* () {
-        const accounts = yield* Accounts
-        const logins = yield* LoginSessions
-        const email = newEmail()
-        const password = "canary in a coal mine 77"
-        yield* accounts.register({ email, password }, newClient())
-        const token = tokenIn(yield* nextMail(email))
-        const unused = yield* accounts
-          .verifyEmail({ email })
-          .pipe(Effect.zipRight(nextMail(email)), Effect.map(tokenIn))
-        yield* accounts.verifyEmail({ token })
-        yield* Effect.flip(logins.login({ email: password, password: `${password}!` }, { clientAddress: "127.0.0.1" }))
-        const { token: cookie } = yield* logins.login({ email, password }, { clientAddress: "127.0.0.1" })
-        const stored = yield* everythingStored
-        assert.include(stored, email)
-        for (const secret of [password, token, unused, Redacted.value(cookie)]) assert.notInclude(stored, secret)
-      })
-    )
+    restOn(name)(() => {
+      it.effect("neither passwords nor tokens lie in the database", () =>
+        Effect.gen(function* () {
+          const accounts = yield* Accounts
+          const logins = yield* LoginSessions
+          const email = newEmail()
+          const password = "canary in a coal mine 77"
+          yield* accounts.register({ email, password }, newClient())
+          const token = tokenIn(yield* nextMail(email))
+          const unused = yield* accounts
+            .verifyEmail({ email })
+            .pipe(Effect.zipRight(nextMail(email)), Effect.map(tokenIn))
+          yield* accounts.verifyEmail({ token })
+          yield* Effect.flip(
+            logins.login({ email: password, password: `${password}!` }, { clientAddress: "127.0.0.1" })
+          )
+          const { token: cookie } = yield* logins.login({ email, password }, { clientAddress: "127.0.0.1" })
+          const stored = yield* everythingStored
+          assert.include(stored, email)
+          for (const secret of [password, token, unused, Redacted.value(cookie)]) assert.notInclude(stored, secret)
+        })
+      )
+    })
 
     it.effect("purging deletes the tokens that have expired, and no others", () =>
       Effect.gen(function* () {

@@ -15,6 +15,7 @@ import { guidanceFiles } from "@reins/machine/harness/Guidance"
 import { faultsOf } from "@reins/testing/Faults"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
+import { restOn } from "@reins/testing/Variants"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { isTurnEnd, makeRemote, withAgent } from "../execution/Agent.js"
@@ -79,100 +80,102 @@ for (const { layer, name } of databases) {
       }).pipe(Effect.provide(services(layer)))
     )
 
-    it.scopedLive("a skill of a wrong form is refused with the place", () =>
-      Effect.gen(function* () {
-        const { principal, workspaceId } = yield* ownerWithConnection
-        const skills = yield* Skills
-        const { id } = yield* newProject(principal, workspaceId)
-        const refused = (...files: SkillInput["files"]) => failureOf(skills.add(principal, id, { files }))
-        const main = { path: "SKILL.md", content: head }
-        assert.deepStrictEqual(yield* refused({ path: "README.md", content: head }), ["body.files"])
-        assert.deepStrictEqual(yield* refused({ path: "x", content: "" }, { path: "SKILL.md", content: "Words." }), [
-          "body.files.1.content"
-        ])
-        assert.deepStrictEqual(yield* refused({ ...main, content: "---\nname: ../x\ndescription: x\n---\n" }), [
-          "body.files.0.content"
-        ])
-        assert.deepStrictEqual(yield* refused({ ...main, content: "---\nname: x\n---\ndescription: x\n" }), [
-          "body.files.0.content"
-        ])
-        assert.deepStrictEqual(yield* refused(main, { path: "large", content: "x".repeat(1024 * 1024) }), [
-          "body.files"
-        ])
-        assert.isEmpty((yield* skills.list(principal, id)).items)
-      }).pipe(Effect.provide(services(layer)))
-    )
+    restOn(name)(() => {
+      it.scopedLive("a skill of a wrong form is refused with the place", () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const skills = yield* Skills
+          const { id } = yield* newProject(principal, workspaceId)
+          const refused = (...files: SkillInput["files"]) => failureOf(skills.add(principal, id, { files }))
+          const main = { path: "SKILL.md", content: head }
+          assert.deepStrictEqual(yield* refused({ path: "README.md", content: head }), ["body.files"])
+          assert.deepStrictEqual(yield* refused({ path: "x", content: "" }, { path: "SKILL.md", content: "Words." }), [
+            "body.files.1.content"
+          ])
+          assert.deepStrictEqual(yield* refused({ ...main, content: "---\nname: ../x\ndescription: x\n---\n" }), [
+            "body.files.0.content"
+          ])
+          assert.deepStrictEqual(yield* refused({ ...main, content: "---\nname: x\n---\ndescription: x\n" }), [
+            "body.files.0.content"
+          ])
+          assert.deepStrictEqual(yield* refused(main, { path: "large", content: "x".repeat(1024 * 1024) }), [
+            "body.files"
+          ])
+          assert.isEmpty((yield* skills.list(principal, id)).items)
+        }).pipe(Effect.provide(services(layer)))
+      )
 
-    it.scopedLive(
-      "an agent finds them in its home at each start, whatever was left there, and no changeset has them",
-      () =>
-        withAgent(
-          "alpha_gateway",
-          ({ dataDir, directory, eventsUntil, principal, runTurn, workspaceId }) =>
-            Effect.gen(function* () {
-              const { id } = yield* newProject(principal, workspaceId)
-              const skill = yield* (yield* Skills).add(principal, id, input)
-              yield* (yield* Projects).publish(principal, id, {
-                spec: {
-                  repository: { url: makeRemote(directory).url },
-                  instructions: "Be brief.",
-                  skills: [{ name: skill.name, digest: skill.digest }]
+      it.scopedLive(
+        "an agent finds them in its home at each start, whatever was left there, and no changeset has them",
+        () =>
+          withAgent(
+            "alpha_gateway",
+            ({ dataDir, directory, eventsUntil, principal, runTurn, workspaceId }) =>
+              Effect.gen(function* () {
+                const { id } = yield* newProject(principal, workspaceId)
+                const skill = yield* (yield* Skills).add(principal, id, input)
+                yield* (yield* Projects).publish(principal, id, {
+                  spec: {
+                    repository: { url: makeRemote(directory).url },
+                    instructions: "Be brief.",
+                    skills: [{ name: skill.name, digest: skill.digest }]
+                  }
+                })
+                const session = yield* (yield* Sessions).create(principal, workspaceId, { project_id: id })
+                const { home, workTree } = sessionPaths(dataDir, session.id)
+                const place = join(home, ".agents/skills/release-notes")
+                const holds = () => {
+                  assert.strictEqual(readFileSync(join(home, ".config/opencode/AGENTS.md"), "utf8"), "Be brief.\n")
+                  assert.deepStrictEqual(readdirSync(place).sort(), ["SKILL.md", "bin", "logo.png"])
+                  assert.strictEqual(statSync(join(place, "bin/list.sh")).mode & 0o777, 0o700)
+                  assert.strictEqual(statSync(join(place, "SKILL.md")).mode & 0o777, 0o600)
+                  assert.isTrue(readFileSync(join(place, "logo.png")).equals(Buffer.from([0x89, 0, 1])))
                 }
-              })
-              const session = yield* (yield* Sessions).create(principal, workspaceId, { project_id: id })
-              const { home, workTree } = sessionPaths(dataDir, session.id)
-              const place = join(home, ".agents/skills/release-notes")
-              const holds = () => {
-                assert.strictEqual(readFileSync(join(home, ".config/opencode/AGENTS.md"), "utf8"), "Be brief.\n")
-                assert.deepStrictEqual(readdirSync(place).sort(), ["SKILL.md", "bin", "logo.png"])
-                assert.strictEqual(statSync(join(place, "bin/list.sh")).mode & 0o777, 0o700)
-                assert.strictEqual(statSync(join(place, "SKILL.md")).mode & 0o777, 0o600)
-                assert.isTrue(readFileSync(join(place, "logo.png")).equals(Buffer.from([0x89, 0, 1])))
-              }
-              const outside = join(directory, "outside")
-              mkdirSync(join(outside, "skills/release-notes"), { recursive: true })
-              writeFileSync(join(outside, "skills/release-notes/kept"), "kept")
-              mkdirSync(home, { recursive: true })
-              symlinkSync(outside, join(home, ".agents"))
-              const first = yield* runTurn(
-                session.id,
-                script("Write.", { tool: "write", path: "a.txt", content: "a\n" }, { say: "Done." })
-              )
-              assert.strictEqual(first.state, "succeeded", JSON.stringify(first))
-              holds()
-              assert.isTrue(existsSync(join(outside, "skills/release-notes/kept")))
-              rmSync(join(place, "SKILL.md"))
-              writeFileSync(join(place, "more.md"), "not of the skill")
-              const { items } = yield* (yield* Changesets).list(principal, session.id, {})
-              assert.deepStrictEqual(
-                items[0]?.files.map(({ path }) => path),
-                ["a.txt"]
-              )
-              assert.isFalse(existsSync(join(workTree, ".agents")))
-              const theirs = join(workTree, ".agents/skills/release-notes")
-              mkdirSync(theirs, { recursive: true })
-              writeFileSync(join(theirs, "SKILL.md"), "theirs")
-              const second = yield* runTurn(session.id, script("Say it.", { say: "Done." }))
-              assert.strictEqual(second.state, "succeeded", JSON.stringify(second))
-              holds()
-              let ends = 0
-              const events = yield* eventsUntil(session.id, (event) => isTurnEnd(event) && ++ends === 2)
-              const told = events.filter(({ payload }) => payload["kind"] === "skill_name_taken")
-              assert.deepStrictEqual(
-                told.map(({ payload, turn_id }) => [turn_id, payload["line"]]),
-                [
+                const outside = join(directory, "outside")
+                mkdirSync(join(outside, "skills/release-notes"), { recursive: true })
+                writeFileSync(join(outside, "skills/release-notes/kept"), "kept")
+                mkdirSync(home, { recursive: true })
+                symlinkSync(outside, join(home, ".agents"))
+                const first = yield* runTurn(
+                  session.id,
+                  script("Write.", { tool: "write", path: "a.txt", content: "a\n" }, { say: "Done." })
+                )
+                assert.strictEqual(first.state, "succeeded", JSON.stringify(first))
+                holds()
+                assert.isTrue(existsSync(join(outside, "skills/release-notes/kept")))
+                rmSync(join(place, "SKILL.md"))
+                writeFileSync(join(place, "more.md"), "not of the skill")
+                const { items } = yield* (yield* Changesets).list(principal, session.id, {})
+                assert.deepStrictEqual(
+                  items[0]?.files.map(({ path }) => path),
+                  ["a.txt"]
+                )
+                assert.isFalse(existsSync(join(workTree, ".agents")))
+                const theirs = join(workTree, ".agents/skills/release-notes")
+                mkdirSync(theirs, { recursive: true })
+                writeFileSync(join(theirs, "SKILL.md"), "theirs")
+                const second = yield* runTurn(session.id, script("Say it.", { say: "Done." }))
+                assert.strictEqual(second.state, "succeeded", JSON.stringify(second))
+                holds()
+                let ends = 0
+                const events = yield* eventsUntil(session.id, (event) => isTurnEnd(event) && ++ends === 2)
+                const told = events.filter(({ payload }) => payload["kind"] === "skill_name_taken")
+                assert.deepStrictEqual(
+                  told.map(({ payload, turn_id }) => [turn_id, payload["line"]]),
                   [
-                    second.id,
-                    "The repository has skills of the names of the project's in .agents/skills: release-notes. OpenCode may take either."
+                    [
+                      second.id,
+                      "The repository has skills of the names of the project's in .agents/skills: release-notes. OpenCode may take either."
+                    ]
                   ]
-                ]
-              )
-            }),
-          { agentIdleMs: 0 },
-          undefined,
-          name === "SQLite" ? undefined : layer
-        )
-    )
+                )
+              }),
+            { agentIdleMs: 0 },
+            undefined,
+            name === "SQLite" ? undefined : layer
+          )
+      )
+    })
   })
 }
 

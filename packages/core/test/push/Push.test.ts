@@ -13,6 +13,7 @@ import { Outbound } from "@reins/machine/outbound/Outbound"
 import { everythingStored } from "@reins/testing/identity/Identity"
 import { claimsIn, newBrowser, newPushService } from "@reins/testing/push/PushService"
 import { databases } from "@reins/testing/store/Databases"
+import { restOn } from "@reins/testing/Variants"
 import { Effect, Layer, Redacted } from "effect"
 import { events, newSession } from "../events/Sessions.js"
 import { eventually } from "../webhooks/Endpoints.js"
@@ -96,80 +97,84 @@ for (const { layer, name } of databases) {
         }).pipe(Effect.provide(telling))
       )
 
-      it.scoped("a browser that its push service no longer knows, or whose key it refuses, is forgotten", () =>
-        Effect.gen(function* () {
-          for (const status of [404, 410, 400, 401, 403]) {
+      restOn(name)(() => {
+        it.scoped("a browser that its push service no longer knows, or whose key it refuses, is forgotten", () =>
+          Effect.gen(function* () {
+            for (const status of [404, 410, 400, 401, 403]) {
+              const { list, service, sessionId, subscribe } = yield* newSubscriber
+              service.answer.status = status
+              const { id } = yield* subscribe()
+              yield* happen(sessionId, "turn.succeeded")
+              yield* eventually(list, (items) => items.length === 0)
+              assert.lengthOf(service.arrived, 1)
+              const db = yield* Database
+              assert.deepStrictEqual(yield* db.all(db.sql`select key from followers where key = ${id}`), [])
+            }
+          }).pipe(Effect.provide(telling))
+        )
+
+        it.scoped("a notice that a push service finds too large is dropped, and the browser is told of the next", () =>
+          Effect.gen(function* () {
             const { list, service, sessionId, subscribe } = yield* newSubscriber
-            service.answer.status = status
-            const { id } = yield* subscribe()
+            service.answer.status = 413
+            yield* subscribe()
+            yield* happen(sessionId, "turn.failed")
+            yield* service.until(1)
+            service.answer.status = 201
             yield* happen(sessionId, "turn.succeeded")
-            yield* eventually(list, (items) => items.length === 0)
-            assert.lengthOf(service.arrived, 1)
+            yield* service.until(2)
+            assert.lengthOf(yield* list, 1)
+          }).pipe(Effect.provide(telling))
+        )
+
+        it.scoped("no private address is asked that the operator has not allowed", () =>
+          Effect.gen(function* () {
+            const { list, service, sessionId, subscribe } = yield* newSubscriber
+            yield* subscribe(`http://localhost:${service.port}/refused`)
+            yield* happen(sessionId, "turn.succeeded")
+            // The second browser is told after the first one, so that one would have been.
+            yield* subscribe()
+            yield* happen(sessionId, "turn.failed")
+            yield* service.until(1)
+            assert.deepStrictEqual(
+              service.arrived.map(({ path }) => path),
+              ["/send/a-secret-path"]
+            )
+            assert.lengthOf(yield* list, 2)
+          }).pipe(Effect.provide(telling))
+        )
+
+        it.scoped("who has left the workspace is told nothing and forgotten", () =>
+          Effect.gen(function* () {
+            const { principal, service, sessionId, subscribe, workspaceId } = yield* newSubscriber
+            const { id } = yield* subscribe()
             const db = yield* Database
-            assert.deepStrictEqual(yield* db.all(db.sql`select key from followers where key = ${id}`), [])
-          }
-        }).pipe(Effect.provide(telling))
-      )
-
-      it.scoped("a notice that a push service finds too large is dropped, and the browser is told of the next", () =>
-        Effect.gen(function* () {
-          const { list, service, sessionId, subscribe } = yield* newSubscriber
-          service.answer.status = 413
-          yield* subscribe()
-          yield* happen(sessionId, "turn.failed")
-          yield* service.until(1)
-          service.answer.status = 201
-          yield* happen(sessionId, "turn.succeeded")
-          yield* service.until(2)
-          assert.lengthOf(yield* list, 1)
-        }).pipe(Effect.provide(telling))
-      )
-
-      it.scoped("no private address is asked that the operator has not allowed", () =>
-        Effect.gen(function* () {
-          const { list, service, sessionId, subscribe } = yield* newSubscriber
-          yield* subscribe(`http://localhost:${service.port}/refused`)
-          yield* happen(sessionId, "turn.succeeded")
-          // The second browser is told after the first one, so that one would have been.
-          yield* subscribe()
-          yield* happen(sessionId, "turn.failed")
-          yield* service.until(1)
-          assert.deepStrictEqual(
-            service.arrived.map(({ path }) => path),
-            ["/send/a-secret-path"]
-          )
-          assert.lengthOf(yield* list, 2)
-        }).pipe(Effect.provide(telling))
-      )
-
-      it.scoped("who has left the workspace is told nothing and forgotten", () =>
-        Effect.gen(function* () {
-          const { principal, service, sessionId, subscribe, workspaceId } = yield* newSubscriber
-          const { id } = yield* subscribe()
-          const db = yield* Database
-          yield* db.run(db.sql`delete from workspace_members
+            yield* db.run(db.sql`delete from workspace_members
             where workspace_id = ${workspaceId} and account_id = ${principal.accountId}`)
-          yield* happen(sessionId, "turn.succeeded")
-          const store = yield* PushStore
-          yield* eventually(store.find(id), (row) => row === undefined)
-          assert.lengthOf(service.arrived, 0)
-        }).pipe(Effect.provide(telling))
-      )
+            yield* happen(sessionId, "turn.succeeded")
+            const store = yield* PushStore
+            yield* eventually(store.find(id), (row) => row === undefined)
+            assert.lengthOf(service.arrived, 0)
+          }).pipe(Effect.provide(telling))
+        )
 
-      it.scoped("a browser has one subscription, which its account alone sees and ends, and there are at most 20", () =>
-        Effect.gen(function* () {
-          const { endpoint, list, principal, subscribe, subscriptions } = yield* newSubscriber
-          const { principal: stranger } = yield* newSession
-          const made = yield* subscribe()
-          assert.strictEqual((yield* subscribe()).id, made.id)
-          assert.strictEqual((yield* Effect.flip(subscriptions.unsubscribe(stranger, made.id))).code, "not_found")
-          for (let more = 1; more < maxSubscriptions; more++) yield* subscribe(`${endpoint}/${more}`)
-          assert.strictEqual((yield* Effect.flip(subscribe(`${endpoint}/last`))).code, "quota_exhausted")
-          yield* subscriptions.unsubscribe(principal, made.id)
-          assert.lengthOf(yield* list, maxSubscriptions - 1)
-          assert.strictEqual((yield* Effect.flip(subscriptions.unsubscribe(principal, made.id))).code, "not_found")
-        })
-      )
+        it.scoped(
+          "a browser has one subscription, which its account alone sees and ends, and there are at most 20",
+          () =>
+            Effect.gen(function* () {
+              const { endpoint, list, principal, subscribe, subscriptions } = yield* newSubscriber
+              const { principal: stranger } = yield* newSession
+              const made = yield* subscribe()
+              assert.strictEqual((yield* subscribe()).id, made.id)
+              assert.strictEqual((yield* Effect.flip(subscriptions.unsubscribe(stranger, made.id))).code, "not_found")
+              for (let more = 1; more < maxSubscriptions; more++) yield* subscribe(`${endpoint}/${more}`)
+              assert.strictEqual((yield* Effect.flip(subscribe(`${endpoint}/last`))).code, "quota_exhausted")
+              yield* subscriptions.unsubscribe(principal, made.id)
+              assert.lengthOf(yield* list, maxSubscriptions - 1)
+              assert.strictEqual((yield* Effect.flip(subscriptions.unsubscribe(principal, made.id))).code, "not_found")
+            })
+        )
+      })
     })
 
     layerOf(services(layer, null), { excludeTestServices: true })((it) => {

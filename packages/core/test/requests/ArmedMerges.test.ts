@@ -120,21 +120,23 @@ for (const { layer: database, name } of forgeDatabases) {
       )
     })
 
-    it.scoped("a repository whose CI has reported before is waited for", () =>
-      Effect.gen(function* () {
-        const { branch, forge, head, id, look, origin } = yield* Effect.map(armed("gitlab"), (given) => ({
-          ...given,
-          branch: given.delivery.target_ref
-        }))
-        forge.check({ head, name: "build", state: "failed" })
-        yield* look
-        origin.commitOn(branch, "b.txt", "TWO\n")
-        yield* look
-        yield* passMinutes(id, 11)
-        const seen = yield* look
-        assert.deepInclude(seen.conditions ?? {}, { state: "waiting" })
-        assert.include(seen.conditions?.waiting_for.map(({ kind }) => kind) ?? [], "no_check_reports")
-      })
-    )
+    variants(() => {
+      it.scoped("a repository whose CI has reported before is waited for", () =>
+        Effect.gen(function* () {
+          const { branch, forge, head, id, look, origin } = yield* Effect.map(armed("gitlab"), (given) => ({
+            ...given,
+            branch: given.delivery.target_ref
+          }))
+          forge.check({ head, name: "build", state: "failed" })
+          yield* look
+          origin.commitOn(branch, "b.txt", "TWO\n")
+          yield* look
+          yield* passMinutes(id, 11)
+          const seen = yield* look
+          assert.deepInclude(seen.conditions ?? {}, { state: "waiting" })
+          assert.include(seen.conditions?.waiting_for.map(({ kind }) => kind) ?? [], "no_check_reports")
+        })
+      )
+    })
   })
 }

@@ -213,75 +213,81 @@ for (const { layer: database, name } of forgeDatabases) {
       )
     })
 
-    it.scoped("a revoked key of whoever has set the conditions gives them up", () =>
-      Effect.gen(function* () {
-        const given = yield* watched("gitea")
-        const { get, id, look, origin, principal, session } = given
-        const keys = yield* ApiKeys
-        const key = yield* keys.create(principal, {
-          name: "merges",
-          scopes: ["write"],
-          workspace_id: session.workspace_id
+    variants(() => {
+      it.scoped("a revoked key of whoever has set the conditions gives them up", () =>
+        Effect.gen(function* () {
+          const given = yield* watched("gitea")
+          const { get, id, look, origin, principal, session } = given
+          const keys = yield* ApiKeys
+          const key = yield* keys.create(principal, {
+            name: "merges",
+            scopes: ["write"],
+            workspace_id: session.workspace_id
+          })
+          const by: Principal = {
+            accountId: principal.accountId,
+            scopes: ["write"],
+            workspaceId: session.workspace_id,
+            via: { kind: "api_key", keyId: key.id }
+          }
+          yield* (yield* Conditions).set(by, id, { checks: "all" })
+          assert.deepStrictEqual(waits(yield* look), ["checks_pending"])
+          yield* keys.revoke(principal, key.id)
+          origin.forge.check({ head: given.head, name: "build", state: "passed" })
+          yield* look
+          assert.deepInclude((yield* get).conditions ?? {}, { state: "given_up", reason: "owner_lost_access" })
+          yield* eventOf(session.id, 0, "merge_request.conditions_given_up")
+          assert.strictEqual(merges(given), 0)
         })
-        const by: Principal = {
-          accountId: principal.accountId,
-          scopes: ["write"],
-          workspaceId: session.workspace_id,
-          via: { kind: "api_key", keyId: key.id }
-        }
-        yield* (yield* Conditions).set(by, id, { checks: "all" })
-        assert.deepStrictEqual(waits(yield* look), ["checks_pending"])
-        yield* keys.revoke(principal, key.id)
-        origin.forge.check({ head: given.head, name: "build", state: "passed" })
-        yield* look
-        assert.deepInclude((yield* get).conditions ?? {}, { state: "given_up", reason: "owner_lost_access" })
-        yield* eventOf(session.id, 0, "merge_request.conditions_given_up")
-        assert.strictEqual(merges(given), 0)
-      })
-    )
+      )
+    })
 
-    it.scoped("three refusals of one head give up, and somebody may ask again", () =>
-      Effect.gen(function* () {
-        const given = yield* watched("gitlab")
-        const { get, id, looks, origin, principal } = given
-        origin.forge.odd.refusesMerges = true
-        yield* (yield* Conditions).set(principal, id, { checks: "none" })
-        for (let refusals = 1; refusals <= 3; refusals++) {
-          const refused = yield* until(get, ({ conditions }) => conditions?.refusals === refusals)
-          assert.strictEqual(refused.conditions?.state, refusals < 3 ? "waiting" : "given_up")
-          assert.deepStrictEqual(waits(refused), ["forge"])
-          yield* rewind(id, {})
-          yield* looks.look(principal, id)
-        }
-        assert.strictEqual(merges(given), 3)
-        assert.strictEqual((yield* get).conditions?.reason, "forge_refused")
-        origin.forge.odd.refusesMerges = false
-        yield* (yield* MergeRequests).merge(principal, id, { when: "conditions" })
-        yield* until(get, ({ state }) => state === "merged")
-      })
-    )
-
-    it.scoped("a new merge request takes over the conditions of its project", () =>
-      Effect.gen(function* () {
-        const delivery = { merge_conditions: { checks: "all", verdict: { from: "member" } } } as const
-        const { get, look, principal, session } = yield* watched("github", { delivery })
-        const { conditions } = yield* get
-        assert.deepInclude(conditions ?? {}, {
-          ...{
-            checks: "all",
-            approvals: 0,
-            threads_resolved: true,
-            heads: "own",
-            method: "merge",
-            delete_branch: false
-          },
-          verdict: { from: "member", digest: null },
-          acts_for: principal.accountId
+    variants(() => {
+      it.scoped("three refusals of one head give up, and somebody may ask again", () =>
+        Effect.gen(function* () {
+          const given = yield* watched("gitlab")
+          const { get, id, looks, origin, principal } = given
+          origin.forge.odd.refusesMerges = true
+          yield* (yield* Conditions).set(principal, id, { checks: "none" })
+          for (let refusals = 1; refusals <= 3; refusals++) {
+            const refused = yield* until(get, ({ conditions }) => conditions?.refusals === refusals)
+            assert.strictEqual(refused.conditions?.state, refusals < 3 ? "waiting" : "given_up")
+            assert.deepStrictEqual(waits(refused), ["forge"])
+            yield* rewind(id, {})
+            yield* looks.look(principal, id)
+          }
+          assert.strictEqual(merges(given), 3)
+          assert.strictEqual((yield* get).conditions?.reason, "forge_refused")
+          origin.forge.odd.refusesMerges = false
+          yield* (yield* MergeRequests).merge(principal, id, { when: "conditions" })
+          yield* until(get, ({ state }) => state === "merged")
         })
-        assert.deepStrictEqual(waits(yield* look), ["checks_pending", "verdict"])
-        assert.strictEqual((yield* get).session_id, session.id)
-      })
-    )
+      )
+    })
+
+    variants(() => {
+      it.scoped("a new merge request takes over the conditions of its project", () =>
+        Effect.gen(function* () {
+          const delivery = { merge_conditions: { checks: "all", verdict: { from: "member" } } } as const
+          const { get, look, principal, session } = yield* watched("github", { delivery })
+          const { conditions } = yield* get
+          assert.deepInclude(conditions ?? {}, {
+            ...{
+              checks: "all",
+              approvals: 0,
+              threads_resolved: true,
+              heads: "own",
+              method: "merge",
+              delete_branch: false
+            },
+            verdict: { from: "member", digest: null },
+            acts_for: principal.accountId
+          })
+          assert.deepStrictEqual(waits(yield* look), ["checks_pending", "verdict"])
+          assert.strictEqual((yield* get).session_id, session.id)
+        })
+      )
+    })
 
     it.scoped("conditions whose time is over are given up, and those that were taken back merge nothing", () =>
       Effect.gen(function* () {

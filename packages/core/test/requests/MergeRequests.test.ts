@@ -23,6 +23,7 @@ import {
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { everythingStored } from "@reins/testing/identity/Identity"
 import { forgeDatabases } from "@reins/testing/store/Databases"
+import { variants } from "@reins/testing/Variants"
 import { forgesOn } from "@reins/testing/Volume"
 import { Effect } from "effect"
 
@@ -165,16 +166,18 @@ for (const { layer: database, name } of forgeDatabases) {
       })
     )
 
-    it.scoped("one that somebody opens between the look and the request is adopted", () =>
-      Effect.gen(function* () {
-        const { delivery, origin } = yield* delivered("gitea")
-        origin.forge.add({ head: delivery.target_ref, base: "main" })
-        // The first look finds nothing, as if somebody opened the merge request right after it.
-        origin.forge.canned.push({ status: 200, body: "[]" })
-        assert.deepInclude(yield* opened(delivery), { state: "open", number: 1, adopted: true })
-        assert.strictEqual(origin.forge.pulls.length, 1)
-      })
-    )
+    variants(() => {
+      it.scoped("one that somebody opens between the look and the request is adopted", () =>
+        Effect.gen(function* () {
+          const { delivery, origin } = yield* delivered("gitea")
+          origin.forge.add({ head: delivery.target_ref, base: "main" })
+          // The first look finds nothing, as if somebody opened the merge request right after it.
+          origin.forge.canned.push({ status: 200, body: "[]" })
+          assert.deepInclude(yield* opened(delivery), { state: "open", number: 1, adopted: true })
+          assert.strictEqual(origin.forge.pulls.length, 1)
+        })
+      )
+    })
 
     it.scoped("a refresh sees what was merged or closed elsewhere", () =>
       Effect.gen(function* () {

@@ -8,6 +8,7 @@ import { canSetReadiness } from "@reins/core/requests/rows/MergeRequestRules"
 import { codeOf, eventOf, installation, operationEnd, token } from "@reins/testing/changes/Fixture"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { forgeDatabases } from "@reins/testing/store/Databases"
+import { variants } from "@reins/testing/Variants"
 import { forgesOn } from "@reins/testing/Volume"
 import { Effect, Schema } from "effect"
 import { until, watched } from "./Watched.js"
@@ -167,15 +168,17 @@ for (const { layer: database, name } of forgeDatabases) {
       })
     )
 
-    it.scoped("somebody else who makes it a draft on the forge is told of", () =>
-      Effect.gen(function* () {
-        const { get, look, pull, session } = yield* acted("gitea")
-        pull.draft = true
-        yield* look
-        assert.isTrue((yield* get).draft)
-        yield* eventOf(session.id, 0, "merge_request.readiness_changed")
-      })
-    )
+    variants(() => {
+      it.scoped("somebody else who makes it a draft on the forge is told of", () =>
+        Effect.gen(function* () {
+          const { get, look, pull, session } = yield* acted("gitea")
+          pull.draft = true
+          yield* look
+          assert.isTrue((yield* get).draft)
+          yield* eventOf(session.id, 0, "merge_request.readiness_changed")
+        })
+      )
+    })
 
     it.scoped("what cannot be done is refused", () =>
       Effect.gen(function* () {

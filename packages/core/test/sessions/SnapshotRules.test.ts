@@ -11,7 +11,7 @@ import { snapshotStore } from "@reins/core/worktrees/snapshots/SnapshotStore"
 import { Snapshots } from "@reins/core/worktrees/snapshots/Snapshots"
 import { aMoment } from "@reins/testing/process/Waiting"
 import { databases } from "@reins/testing/store/Databases"
-import { variants } from "@reins/testing/Variants"
+import { restOn } from "@reins/testing/Variants"
 import { Effect, Fiber } from "effect"
 import { listingOf, put, sealedSession, withSnapshots } from "./Snapshooting.js"
 
@@ -66,9 +66,7 @@ for (const { layer, name } of databases) {
       }).pipe(Effect.provide(withSnapshots(layer)))
     )
 
-    // The suites of the stores have tried their SQL on both. On PostgreSQL `npm test` has the flow above.
-    const others = name === "SQLite" ? (tests: () => void) => tests() : variants
-    others(() => {
+    restOn(name)(() => {
       it.scopedLive("give changesets back that came after them, which are in the store before they are ready", () =>
         Effect.gen(function* () {
           const session = yield* sealedSession(base)

@@ -23,6 +23,7 @@ import { codeOf, installation, remote, workspace } from "@reins/testing/changes/
 import { newAccount } from "@reins/testing/identity/Identity"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
+import { restOn } from "@reins/testing/Variants"
 import { Effect, Fiber, Redacted } from "effect"
 
 const runner = systemActor("runner")
@@ -307,29 +308,31 @@ for (const { layer, name } of databases) {
       )
     })
 
-    suiteOver(installation(layer), { excludeTestServices: true })((it) => {
-      it.scoped("shows the diffs of its own changesets alone, without secrets", () =>
-        Effect.gen(function* () {
-          const { url } = yield* remote()
-          const { change, principal, session } = yield* workspace(url)
-          const other = yield* workspace(url)
-          const own = yield* change({ "a.txt": `${credential}\n` })
-          const foreign = yield* other.change({ "a.txt": "elsewhere\n" })
-          const shares = yield* Shares
-          const shared = yield* SharedSessions
-          const given = visitor(yield* shares.share(principal, session.id, {}))
-          const { items } = yield* shared.changesets(given, {})
-          assert.deepStrictEqual(
-            items.map(({ files, id }) => [id, files.map(({ path }) => path)]),
-            [[own.id, ["a.txt"]]]
-          )
-          assert.match((yield* shared.diff(given, own.id)).diff, /-one\n\+\[secret\]\n/)
-          assert.strictEqual(yield* codeOf(shared.diff(given, foreign.id)), "not_found")
-          assert.strictEqual(yield* codeOf(shared.diff(given, "cs_none")), "not_found")
-          const without = visitor(yield* shares.share(principal, session.id, { includes: ["tools"] }))
-          assert.strictEqual(yield* codeOf(shared.diff(without, own.id)), "not_found")
-        })
-      )
+    restOn(name)(() => {
+      suiteOver(installation(layer), { excludeTestServices: true })((it) => {
+        it.scoped("shows the diffs of its own changesets alone, without secrets", () =>
+          Effect.gen(function* () {
+            const { url } = yield* remote()
+            const { change, principal, session } = yield* workspace(url)
+            const other = yield* workspace(url)
+            const own = yield* change({ "a.txt": `${credential}\n` })
+            const foreign = yield* other.change({ "a.txt": "elsewhere\n" })
+            const shares = yield* Shares
+            const shared = yield* SharedSessions
+            const given = visitor(yield* shares.share(principal, session.id, {}))
+            const { items } = yield* shared.changesets(given, {})
+            assert.deepStrictEqual(
+              items.map(({ files, id }) => [id, files.map(({ path }) => path)]),
+              [[own.id, ["a.txt"]]]
+            )
+            assert.match((yield* shared.diff(given, own.id)).diff, /-one\n\+\[secret\]\n/)
+            assert.strictEqual(yield* codeOf(shared.diff(given, foreign.id)), "not_found")
+            assert.strictEqual(yield* codeOf(shared.diff(given, "cs_none")), "not_found")
+            const without = visitor(yield* shares.share(principal, session.id, { includes: ["tools"] }))
+            assert.strictEqual(yield* codeOf(shared.diff(without, own.id)), "not_found")
+          })
+        )
+      })
     })
   })
 }

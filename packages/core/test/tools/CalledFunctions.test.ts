@@ -4,7 +4,7 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { callingAgents, deafAgents } from "@reins/testing/harness/SmallAgent"
-import { databases } from "@reins/testing/store/Databases"
+import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Schedule } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { isTurnEnd, withAgent } from "../execution/Agent.js"
@@ -15,7 +15,7 @@ const lookup = {
   input_schema: { type: "object", properties: { ticket: { type: "integer" } }, required: ["ticket"] }
 }
 
-for (const { layer: database, name } of databases) {
+for (const { layer: database, name } of flowDatabases) {
   describe(`functions that agents call on ${name}`, () => {
     it.scopedLive("an agent that does not ask for its tools is told of once, and its turns go on", () =>
       withAgent(

@@ -1,5 +1,6 @@
 import { remote, token } from "@reins/testing/changes/Fixture"
 import { eventually } from "@reins/testing/process/Waiting"
+import { variants } from "@reins/testing/Variants"
 import { Effect, Exit, Scope } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
@@ -123,29 +124,31 @@ describe("merge requests", () => {
     assert.include(await refuse("mr", "merge", id, "--yes"), "Nothing was merged. It is merged.")
   })
 
-  it("a forge that declines the merge is quoted; one that is closed elsewhere ends the watch with 4, and JSON has its events and what became of it", async () => {
-    const { id } = await opened("b.md")
-    const pull = origin.forge.pulls.at(-1) ?? assert.fail("no pull request")
-    pull.draft = true
-    assert.match(await refuse("mr", "merge", id, "--yes"), /^reins: It was not merged: /m)
-    pull.draft = false
-    const look = () => world().client.mergeRequests.look({ merge_request_id: id })
-    const watching = beginWithin(world().at, ["mr", "watch", id, "--json"])
-    const head = origin.headOf(pull.head) ?? ""
-    // The watch has begun when it tells of something that happened after it was started.
-    await seen(watching.output, "merge_request.checks_changed", async () => {
-      origin.forge.check({ head, name: `more-${origin.forge.checks.length}`, state: "passed" })
+  variants(() => {
+    it("a forge that declines the merge is quoted; one that is closed elsewhere ends the watch with 4, and JSON has its events and what became of it", async () => {
+      const { id } = await opened("b.md")
+      const pull = origin.forge.pulls.at(-1) ?? assert.fail("no pull request")
+      pull.draft = true
+      assert.match(await refuse("mr", "merge", id, "--yes"), /^reins: It was not merged: /m)
+      pull.draft = false
+      const look = () => world().client.mergeRequests.look({ merge_request_id: id })
+      const watching = beginWithin(world().at, ["mr", "watch", id, "--json"])
+      const head = origin.headOf(pull.head) ?? ""
+      // The watch has begun when it tells of something that happened after it was started.
+      await seen(watching.output, "merge_request.checks_changed", async () => {
+        origin.forge.check({ head, name: `more-${origin.forge.checks.length}`, state: "passed" })
+        await look()
+      })
+      pull.state = "closed"
       await look()
+      const { status, stdout } = await watching.finished
+      assert.strictEqual(status, 4)
+      const lines = stdout
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+      assert.strictEqual(lines.at(-2).type, "merge_request.closed")
+      assert.strictEqual(lines.at(-1).state, "closed")
     })
-    pull.state = "closed"
-    await look()
-    const { status, stdout } = await watching.finished
-    assert.strictEqual(status, 4)
-    const lines = stdout
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line))
-    assert.strictEqual(lines.at(-2).type, "merge_request.closed")
-    assert.strictEqual(lines.at(-1).state, "closed")
   })
 })

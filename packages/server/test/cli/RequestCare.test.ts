@@ -1,6 +1,7 @@
 import { ReinsApiError } from "@reins/client"
 import { remote, token } from "@reins/testing/changes/Fixture"
 import { eventually } from "@reins/testing/process/Waiting"
+import { variants } from "@reins/testing/Variants"
 import { Effect, Exit, Scope } from "effect"
 import { type Step, script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
@@ -116,38 +117,40 @@ describe("care and merge conditions", () => {
     assert.match(stderr, /^Merged\.$/m)
   })
 
-  it("a run ends with 4 and the reason when care leaves it to a person, and its JSON has that", async () => {
-    const before = origin.forge.pulls.length
-    const running = beginWithin(world().at, runWords("b.md", "--care", "fix", "--merge", "when-required", "--json"))
-    await opens(before + 1)
-    const head = headNow() ?? ""
-    origin.forge.check({ head, name: "test", state: "failed", log: redLog({ say: "I see nothing." }) })
-    await looked("the hand over", async () => (await newest())?.care_state === "handed_over")
-    const { status, stdout } = await running.finished
-    assert.strictEqual(status, 4)
-    const lines = stdout
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line))
-    assert.strictEqual(lines.at(-2).type, "merge_request.care_handed_over")
-    const last = lines.at(-1)
-    assert.strictEqual(last.type, "result")
-    assert.strictEqual(last.exit_code, 4)
-    assert.deepInclude(last.care, { state: "handed_over", reason: "no_change", turns: 1 })
-    assert.strictEqual(last.merge_request.conditions.state, "waiting")
+  variants(() => {
+    it("a run ends with 4 and the reason when care leaves it to a person, and its JSON has that", async () => {
+      const before = origin.forge.pulls.length
+      const running = beginWithin(world().at, runWords("b.md", "--care", "fix", "--merge", "when-required", "--json"))
+      await opens(before + 1)
+      const head = headNow() ?? ""
+      origin.forge.check({ head, name: "test", state: "failed", log: redLog({ say: "I see nothing." }) })
+      await looked("the hand over", async () => (await newest())?.care_state === "handed_over")
+      const { status, stdout } = await running.finished
+      assert.strictEqual(status, 4)
+      const lines = stdout
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+      assert.strictEqual(lines.at(-2).type, "merge_request.care_handed_over")
+      const last = lines.at(-1)
+      assert.strictEqual(last.type, "result")
+      assert.strictEqual(last.exit_code, 4)
+      assert.deepInclude(last.care, { state: "handed_over", reason: "no_change", turns: 1 })
+      assert.strictEqual(last.merge_request.conditions.state, "waiting")
 
-    const { id } = last.merge_request
-    assert.include((await succeed("mr", "ls", "--care", "handed_over")).stdout, id)
-    const shown = (await succeed("mr", "show", id)).stdout
-    assert.match(shown, /^It is left to a person\. The agent changed nothing\./m)
-    assert.match(shown, /^It is merged by itself, and waits for the failed check test\.$/m)
-    assert.include(shown, `Go on: reins merge-requests care ${id} --again`)
-    const check = /chk_\w+/.exec(shown)?.[0] ?? assert.fail(shown)
-    assert.match((await succeed("mr", "log", check)).stdout, /^1 test failed\./)
-    assert.include(await refuse("mr", "rerun", id, "--check", "nope"), 'The head has no check "nope".')
-    const watched = await reinsAt(world().at, ["mr", "watch", id])
-    assert.strictEqual(watched.status, 4)
-    assert.match(watched.stdout, /It is left to a person\. The agent changed nothing\./)
+      const { id } = last.merge_request
+      assert.include((await succeed("mr", "ls", "--care", "handed_over")).stdout, id)
+      const shown = (await succeed("mr", "show", id)).stdout
+      assert.match(shown, /^It is left to a person\. The agent changed nothing\./m)
+      assert.match(shown, /^It is merged by itself, and waits for the failed check test\.$/m)
+      assert.include(shown, `Go on: reins merge-requests care ${id} --again`)
+      const check = /chk_\w+/.exec(shown)?.[0] ?? assert.fail(shown)
+      assert.match((await succeed("mr", "log", check)).stdout, /^1 test failed\./)
+      assert.include(await refuse("mr", "rerun", id, "--check", "nope"), 'The head has no check "nope".')
+      const watched = await reinsAt(world().at, ["mr", "watch", id])
+      assert.strictEqual(watched.status, 4)
+      assert.match(watched.stdout, /It is left to a person\. The agent changed nothing\./)
+    })
   })
 
   it("the commands start and end care, deliver a proposal, and set and remove conditions", async () => {

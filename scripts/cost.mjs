@@ -1,0 +1,23 @@
+// The limit of `npm test`, and the judgement of a run by it.
+
+/** Above so many processor seconds `npm test` fails, on a machine whose yardstick takes half a second. */
+export const limitSeconds = 600
+const yardOfLimit = 0.5
+
+/** The limit of a run. Whoever asks for another one gets it only when it is lower. */
+export const limitOf = (asked) => (Number(asked) > 0 ? Math.min(limitSeconds, Number(asked)) : limitSeconds)
+
+/**
+ * Says what a run would have cost on that machine, and whether this is too much. A slow or busy machine makes the yardstick dearer as well, so it
+ * fails no run.
+ */
+export const judged = (cost, yards, limit = limitSeconds) => {
+  const yard = yards.reduce((sum, each) => sum + each, 0) / yards.length
+  const told = Math.round((cost * yardOfLimit) / yard)
+  const what = `the tests cost ${told} processor seconds. Above ${limit} they fail.`
+  return {
+    told,
+    isOver: told > limit,
+    text: `The yardstick was ${yard.toFixed(2)} s. Where it is ${yardOfLimit} s, ${what}`
+  }
+}

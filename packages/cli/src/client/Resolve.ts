@@ -14,7 +14,8 @@ export const sessionArgument = argument("session", `The session: ${forms}`)
 export const optionalSession = (about: string) => optionalArgument("session", `${about}: ${forms}`)
 
 /** An option that names a session. */
-export const sessionOption = (about: string) => option("session", `${about}: an id or its end, a title, or \`last\``)
+export const sessionOption = (about: string) =>
+  option("session", `${about}: an id or its end, a title, or \`last\``, { value: "session" })
 
 /** The sessions of a workspace that a name is looked for among: so many, the newest first. */
 const lookedAt = 2000

@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from "node:child_process"
 import { takeInterrupts } from "./Interrupts.js"
+import { hasColors } from "./Style.js"
 
 /** The pager that the person has set for git: `GIT_PAGER`, `core.pager`, `PAGER`, else less. Empty for none. */
 const chosenPager = (): string => {
@@ -13,7 +14,8 @@ const notFound = 127
 
 /** Shows a long text on a terminal in the pager of the person, which leaves what fits one screen. Elsewhere it is written as it is. */
 export const writePaged = async (text: string): Promise<void> => {
-  const pager = process.stdout.isTTY ? chosenPager() : ""
+  // Pagers wait for a key before they write to a terminal that can do nothing.
+  const pager = process.stdout.isTTY && process.env["TERM"] !== "dumb" ? chosenPager() : ""
   if (pager === "" || pager === "cat" || (await pagedBy(pager, text)) === notFound) process.stdout.write(text)
 }
 
@@ -25,7 +27,8 @@ const pagedBy = async (pager: string, text: string): Promise<number | null> => {
       const child = spawn(pager, {
         shell: true,
         stdio: ["pipe", "inherit", "inherit"],
-        env: { LESS: "FRX", LV: "-c", ...process.env }
+        // With R, less ends each line with an order to end styles.
+        env: { LESS: hasColors(process.stdout) ? "FRX" : "FX", LV: "-c", ...process.env }
       })
       // It may end before it has read all.
       child.stdin.on("error", () => undefined)

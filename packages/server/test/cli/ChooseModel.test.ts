@@ -1,9 +1,17 @@
+import { mkdtempSync } from "node:fs"
+import { join } from "node:path"
 import { variants } from "@reins/testing/Variants"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
-import { keys, reinsAt, terminal, worldForFile } from "./Cli.js"
+import { type At, keys, reinsAt, terminal, worldForFile } from "./Cli.js"
 
 const world = worldForFile()
+/** A person whose choices of before are not known. */
+const newcomer = (): At => {
+  const { at, directory } = world()
+  return { ...at, env: { ...at.env, XDG_STATE_HOME: mkdtempSync(join(directory, "state-")) } }
+}
+
 const hello = script("Say hello.", { say: "Hello there." })
 
 /** The sessions of the workspace, newest first. */
@@ -24,7 +32,7 @@ describe("a connection without a preferred model", () => {
 
   it("has a person choose the model of `reins run`", async () => {
     const before = await sessions()
-    const shown = terminal(world().at, ["run", hello])
+    const shown = terminal(newcomer(), ["run", hello])
     await shown.until(/Which model\?/)
     shown.type(`scripted-2${keys.enter}`)
     await shown.until(/Hello there\./)
@@ -38,7 +46,7 @@ describe("a connection without a preferred model", () => {
   variants(() => {
     it("leaves no session where the person leaves the question", async () => {
       const before = await sessions()
-      const shown = terminal(world().at, ["run", hello])
+      const shown = terminal(newcomer(), ["run", hello])
       await shown.until(/Which model\?/)
       shown.type(keys.interrupt)
       const { text } = await shown.finished
@@ -49,7 +57,7 @@ describe("a connection without a preferred model", () => {
 
   variants(() => {
     it("has a person choose it in the middle of `reins chat`, which goes on", async () => {
-      const shown = terminal(world().at, ["chat", hello])
+      const shown = terminal(newcomer(), ["chat", hello])
       await shown.until(/Which model\?/)
       shown.type(keys.enter)
       await shown.until(/Hello there\./)

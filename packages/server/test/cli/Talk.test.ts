@@ -32,7 +32,7 @@ const left = async (shown: ReturnType<typeof terminal>): Promise<string> => {
 }
 
 describe("reins alone in a repository", () => {
-  it("talks about it with the agent and the model of the last time; -c goes on and -r asks which", async () => {
+  it("talks about it with the agent and the model of the last time; -c goes on, -r asks which, and one in which nothing was said goes", async () => {
     const at = personAt("alone")
     const { apiKey, project } = world()
     const first = terminal(at, ["chat", hello, "--agent", "opencode", "--model", "scripted-2"])
@@ -66,7 +66,12 @@ describe("reins alone in a repository", () => {
     assert.notInclude(flagged.raw(), "with scripted-2")
     await flagged.until(/›/)
     flagged.type(keys.leave)
-    assert.strictEqual((await flagged.finished).status, 0)
+    const unused = await flagged.finished
+    assert.strictEqual(unused.status, 0)
+    // Nothing was said in it.
+    assert.notInclude(unused.text, "Go on with it")
+    const [, gone = ""] = /Session (sess_\w+)/.exec(unused.text) ?? []
+    await eventually("it is taken away", async () => (await sessions()).every(({ id }) => id !== gone))
     assert.deepInclude(JSON.parse(readFileSync(file, "utf8")).choices[0].models, { alpha: "scripted-1" })
 
     const goingOn = terminal(at, ["-c"])
@@ -79,20 +84,6 @@ describe("reins alone in a repository", () => {
     choosing.type(`${keys.down}${keys.enter}`)
     await choosing.until(new RegExp(`Session ${older}`))
     assert.strictEqual(await left(choosing), older)
-  })
-
-  it("takes a session away in which nothing was said", async () => {
-    const before = (await sessions()).map(({ id }) => id)
-    const shown = terminal(personAt("silent"), [])
-    await shown.until(/›/)
-    shown.type(keys.leave)
-    const { status, text } = await shown.finished
-    assert.strictEqual(status, 0, text)
-    assert.notInclude(text, "Go on with it")
-    await eventually("the sessions of before", async () => {
-      const now = (await sessions()).map(({ id }) => id)
-      return now.length === before.length
-    })
   })
 
   variants(() => {
@@ -191,7 +182,7 @@ describe("an answer in Markdown", () => {
     "## Done\n\nIt was `sum`, see [docs](https://e.com).\n\n- [x] **mended**\n\n| a | b |\n| - | -: |\n| 漢 | 1 |\n"
   const said = script("Tell.", { say: answer })
 
-  it("has the styles of a terminal, and stays as it is in a pipe and without colours", async () => {
+  it("has the styles of a terminal, and stays as it is in a pipe", async () => {
     const at = personAt("markdown")
     const shown = terminal(at, ["run", said, "--model", "scripted-1"])
     const { status, text } = await shown.finished
@@ -201,16 +192,9 @@ describe("an answer in Markdown", () => {
     assert.include(shown.raw(), "\u001b[1mDone\u001b[22m")
     const piped = await reinsAt(at, ["run", said, "--model", "scripted-1"])
     assert.strictEqual(piped.stdout, answer)
-    const colourless = await terminal({ ...at, env: { ...at.env, NO_COLOR: "1" } }, [
-      "run",
-      said,
-      "--model",
-      "scripted-1"
-    ]).finished
-    assert.include(colourless.text.replaceAll("\r", ""), answer)
   })
 
-  it("and the diff goes through the pager that git would take", async () => {
+  it("stands above a diff, which goes through the pager that git would take", async () => {
     const at = personAt("pager")
     const pager = { ...at, env: { ...at.env, GIT_PAGER: "sed s/^/paged:/" } }
     const ran = terminal(pager, ["run", write, "--approve", "--model", "scripted-1"])
@@ -218,8 +202,22 @@ describe("an answer in Markdown", () => {
     await ran.until(/Deliver this as a branch/)
     ran.type("n")
     assert.strictEqual((await ran.finished).status, 0)
-    const missing = terminal({ ...at, env: { ...at.env, GIT_PAGER: "no-such-pager" } }, ["sessions", "diff", "last"])
-    assert.match((await missing.finished).text, /\+yes/)
     assert.notInclude((await reinsAt(pager, ["sessions", "diff", "last"])).stdout, "paged:")
+  })
+
+  variants(() => {
+    it("stays as it is without colours, and a diff is written where there is no pager", async () => {
+      const at = personAt("plain")
+      const colourless = await terminal({ ...at, env: { ...at.env, NO_COLOR: "1" } }, [
+        "run",
+        said,
+        "--model",
+        "scripted-1"
+      ]).finished
+      assert.include(colourless.text.replaceAll("\r", ""), answer)
+      assert.strictEqual((await reinsAt(at, ["run", write, "--approve", "--model", "scripted-1"])).status, 0)
+      const missing = terminal({ ...at, env: { ...at.env, GIT_PAGER: "no-such-pager" } }, ["sessions", "diff", "last"])
+      assert.match((await missing.finished).text, /\+yes/)
+    })
   })
 })

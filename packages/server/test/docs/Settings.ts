@@ -266,6 +266,10 @@ export const otherVariables: Readonly<Record<string, string>> = {
   REINS_GIT_TOKEN: "The token for `reins connections add`, where nobody can be asked for it.",
   XDG_CONFIG_HOME:
     "Where configurations are. `reins init` stores server and key in `reins/profile.json` in it, or in `~/.config`.",
+  XDG_STATE_HOME:
+    "Where states are. The commands keep the agents and models that you chose last in `reins/choices.json` in it, or in `~/.local/state`.",
+  "GIT_PAGER, PAGER": "The pager of diffs on a terminal, where git names none.",
+  TERM: "The kind of the terminal. One that is `dumb` has no pager and no colours.",
   OTEL_EXPORTER_OTLP_ENDPOINT: "The collector that traces, figures and logs are sent to; none when not set.",
   OTEL_EXPORTER_OTLP_PROTOCOL: "`http/protobuf`, which is the default, or `http/json`.",
   OTEL_EXPORTER_OTLP_HEADERS: "Headers for the collector, as in `name=value,other=value`.",

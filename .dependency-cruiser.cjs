@@ -14,7 +14,7 @@ const floors = [
   ["agents", "catalog", "projects"],
   ["bench"],
   ["sessions", "webhooks"],
-  ["worktrees", "tools", "hooks", "push"],
+  ["worktrees", "tools", "hooks", "push", "work"],
   ["artifacts", "changes", "mcp"],
   ["deliveries"],
   ["requests"],

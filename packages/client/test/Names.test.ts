@@ -36,6 +36,7 @@ const verbs = new Set([
     "preview",
     "publish",
     "look",
+    "mark",
     "refresh",
     "register"
   ],

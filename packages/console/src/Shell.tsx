@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks"
 import { failureOf } from "./api/Failure.js"
 import { me, reins } from "./api/Server.js"
 import { Approvals } from "./approvals/Approvals.js"
-import { choose, questions, workspace, workspaces } from "./inbox/Workspace.js"
+import { asked, choose, workspace, workspaces } from "./inbox/Workspace.js"
 import { isReached } from "./live/Live.js"
 import { theme, themes } from "./look/Theme.js"
 import { opened } from "./palette/Keys.js"
@@ -38,7 +38,7 @@ const KeyHelp = lazy(() => import("./palette/Palette.js").then(({ KeyHelp }) => 
 const NavLink = ({ name, to }: { readonly to: string; readonly name: string }) => (
   <a href={to === "" ? "../ui" : to} aria-current={(parts.value[0] ?? "") === to ? "page" : undefined}>
     {name}
-    {to === "" && questions.value.length > 0 && <span class="count">{questions.value.length}</span>}
+    {to === "" && asked.value > 0 && <span class="count">{asked.value}</span>}
   </a>
 )
 
@@ -75,7 +75,7 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
           aria-controls="navigation"
           onClick={() => (isOpen.value = !isOpen.value)}
         >
-          Menu{questions.value.length > 0 && <span class="count">{questions.value.length}</span>}
+          Menu{asked.value > 0 && <span class="count">{asked.value}</span>}
         </button>
       </header>
       {/* A link to the page that is shown leads nowhere, and closes the menu all the same. */}

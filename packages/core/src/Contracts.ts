@@ -22,6 +22,7 @@ import * as sessions from "./sessions/Contract.js"
 import * as shares from "./shares/Contract.js"
 import * as tools from "./tools/Contract.js"
 import * as webhooks from "./webhooks/Contract.js"
+import * as work from "./work/Contract.js"
 import * as worktrees from "./worktrees/Contract.js"
 
 /**
@@ -35,6 +36,7 @@ export const contracts = [
   projects,
   mcp,
   sessions,
+  work,
   execution,
   worktrees,
   changes,

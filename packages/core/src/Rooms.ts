@@ -37,6 +37,7 @@ import { store } from "./store/Room.js"
 import type { SealedValues } from "./store/SealedValues.js"
 import { tools } from "./tools/Room.js"
 import { webhooks } from "./webhooks/Room.js"
+import { work } from "./work/Room.js"
 import { worktrees } from "./worktrees/Room.js"
 
 /** A room of the core shows in its `Room.ts` the things that it owns. The lists beside the rooms are made of these. */
@@ -79,6 +80,7 @@ export const rooms = [
   projects,
   bench,
   sessions,
+  work,
   tools,
   webhooks,
   hooks,

@@ -15,6 +15,7 @@ import { SearchScopes } from "./sessions/search/SearchScopes.js"
 import * as DiskMeasure from "./upkeep/DiskMeasure.js"
 import * as Housekeeping from "./upkeep/Housekeeping.js"
 import * as IdleRelease from "./upkeep/IdleRelease.js"
+import * as WorkRows from "./work/WorkRows.js"
 
 /** Warns when agents run without the sandbox although nobody has asked for that. */
 const warnOfNoSandbox = Layer.effectDiscard(
@@ -64,6 +65,7 @@ export const worker = Layer.mergeAll(
   Follower.layerOf(followers),
   Watchers.layer,
   SearchScopes.worker,
+  WorkRows.catchingUp,
   Prewarming.layer,
   IdleRelease.layer,
   Housekeeping.layerOf(sweeps),

@@ -11,7 +11,7 @@ const isFolded = signal(innerWidth < 600 || innerHeight < 700)
 /** The questions of agents, pinned to every page but the one of the session that asks, which shows it in its place. */
 export const Approvals = () => {
   const [page, id] = parts.value
-  const list = questions.value.filter(({ standing }) => page !== "sessions" || standing.session.id !== id)
+  const list = questions.value.filter(({ standing }) => page !== "sessions" || standing.item.session_id !== id)
   const [first] = list
   if (first === undefined) return null
   return (
@@ -30,12 +30,12 @@ export const Approvals = () => {
       </button>
       {!isFolded.value && (
         <div class="approvals-list">
-          {list.slice(0, 5).map(({ interaction, standing: { session } }) => (
+          {list.slice(0, 5).map(({ interaction, standing: { item } }) => (
             <div key={interaction.id}>
-              <a class="fine" href={`sessions/${session.id}`}>
-                {session.title ?? session.id}
+              <a class="fine" href={`sessions/${item.session_id}`}>
+                {item.title ?? item.session_id}
               </a>
-              <Question interaction={interaction} agent={agentName(session.harness.provider_id)} />
+              <Question interaction={interaction} agent={agentName(item.provider_id)} />
             </div>
           ))}
         </div>

@@ -103,14 +103,14 @@ const NewSessionFields = ({
 }
 
 const SessionField = ({ given }: { readonly given: string }) => {
-  const open = (standings.value ?? []).filter(({ session }) => session.lifecycle === "open")
-  const isUnknown = given !== "" && !open.some(({ session }) => session.id === given)
+  const open = (standings.value ?? []).filter(({ item }) => item.lifecycle === "open")
+  const isUnknown = given !== "" && !open.some(({ item }) => item.session_id === given)
   if (open.length === 0 && !isUnknown) return <p class="fine">There is no open session.</p>
   return (
     <Field label="Session" hint="Each run sends the message there.">
       <select name="session_id">
         {isUnknown && <option value={given}>the session that it has</option>}
-        {open.map(({ session: { id, title } }) => (
+        {open.map(({ item: { session_id: id, title } }) => (
           <option key={id} value={id} selected={id === given}>
             {title ?? id}
           </option>

@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals"
+import type { WorkItem } from "@reins/client"
 import { agentName } from "../agents/AgentNames.js"
 import { useLoaded } from "../api/Loading.js"
 import { reasonInShort } from "../api/Reasons.js"
@@ -6,6 +7,7 @@ import { forPeople } from "../api/Sentences.js"
 import { reins, wholeOf } from "../api/Server.js"
 import { ErrorBar, Nothing, PageHead, State, Time, Waiting } from "../ui/Basics.js"
 import { count, dollars } from "../words/Words.js"
+import { Ended } from "./Ended.js"
 import { requestNeeds, type Section, type Standing, sectionOf, sections } from "./Standing.js"
 import { failure, hasMore, more, standings, workspace } from "./Workspace.js"
 
@@ -60,14 +62,14 @@ export const Inbox = () => {
           </button>
         </p>
       )}
+      <Ended />
     </>
   )
 }
 
-const isWanted = ({ session }: Standing): boolean =>
-  session.lifecycle !== "archived" &&
-  (project.value === "" || session.project_id === project.value) &&
-  (label.value === "" || Object.entries(session.labels).some(([name, value]) => `${name}=${value}` === label.value))
+const isWanted = ({ item }: Standing): boolean =>
+  (project.value === "" || item.project_id === project.value) &&
+  (label.value === "" || Object.entries(item.labels).some(([name, value]) => `${name}=${value}` === label.value))
 
 const Filters = () => {
   const workspace_id = workspace.value?.id ?? ""
@@ -78,8 +80,8 @@ const Filters = () => {
   )
   const labels = [
     ...new Set(
-      (standings.value ?? []).flatMap(({ session }) =>
-        Object.entries(session.labels).map(([name, value]) => `${name}=${value}`)
+      (standings.value ?? []).flatMap(({ item }) =>
+        Object.entries(item.labels).map(([name, value]) => `${name}=${value}`)
       )
     )
   ].sort()
@@ -125,7 +127,7 @@ const SectionList = ({ list, section }: { readonly section: Section; readonly li
       </h2>
       <ul>
         {list.map((standing) => (
-          <li key={standing.session.id}>
+          <li key={standing.item.session_id}>
             <SessionRow standing={standing} section={section} />
           </li>
         ))}
@@ -133,81 +135,85 @@ const SectionList = ({ list, section }: { readonly section: Section; readonly li
     </section>
   )
 
-const SessionRow = ({ section, standing }: { readonly standing: Standing; readonly section: Section }) => {
-  const { changeset, session, turn } = standing
-  const usage = turn?.usage.cost_usd ?? null
-  const page = `sessions/${session.id}`
+const SessionRow = ({ section, standing: { item } }: { readonly standing: Standing; readonly section: Section }) => {
+  const { changeset, cost_usd, labels, session_id, since, title, unread } = item
+  const page = `sessions/${session_id}`
   const isReview = section === "ready_to_review" && changeset !== null
-  const isRequest = section === "needs_you" && isAboutRequest(standing)
+  const isRequest = item.state === "handed_over" || item.state === "needs_changes"
   return (
-    <a class="session-row" href={isReview ? `${page}/review/${changeset.id}` : isRequest ? `${page}/request` : page}>
-      <span class="title">{session.title ?? session.id}</span>
-      <span class="why">{reasonOf(standing, section)}</span>
+    <a
+      class={unread ? "session-row unread" : "session-row"}
+      href={isReview ? `${page}/review/${changeset.id}` : isRequest ? `${page}/request` : page}
+    >
+      <span class="title">
+        {title ?? session_id}
+        {unread && <span class="new">new</span>}
+      </span>
+      <span class="why">{reasonOf(item)}</span>
       <span class="facts">
-        {changeset !== null && !changeset.empty && (
+        {changeset !== null && (
           <span class="delta">
-            {count(changeset.file_count, "file")} <ins>+{changeset.additions}</ins> <del>−{changeset.deletions}</del>
+            {count(changeset.files, "file")} <ins>+{changeset.additions}</ins> <del>−{changeset.deletions}</del>
           </span>
         )}
-        {Object.entries(session.labels).map(([name, value]) => (
+        {Object.entries(labels).map(([name, value]) => (
           <span key={name} class="label">
             {name}={value}
           </span>
         ))}
-        <span>{agentName(session.harness.provider_id)}</span>
-        {usage !== null && <span>{dollars(usage)}</span>}
-        <Time at={standing.at} />
+        <span>{agentName(item.provider_id)}</span>
+        {cost_usd !== null && <span>{dollars(cost_usd)}</span>}
+        <Time at={since} />
       </span>
     </a>
   )
 }
 
-/** True where nothing but its merge request needs a person. */
-const isAboutRequest = ({ delivery, interactions, left, mergeRequest }: Standing): boolean =>
-  interactions.length === 0 &&
-  delivery?.state !== "blocked" &&
-  (left !== null || (mergeRequest !== null && requestNeeds(mergeRequest).length > 0))
-
 /** The sentence of a session: what it waits for, or how it ended. */
-const reasonOf = (
-  { changeset, delivery, interactions, left, mergeRequest, session, turn }: Standing,
-  section: Section
-) => {
-  const [question] = interactions
-  if (question !== undefined)
+const reasonOf = (item: WorkItem) => {
+  const { delivery, merge_request, questions, turn } = item
+  const [question] = questions
+  if (item.state === "asks" && question !== undefined)
     return (
       <>
         <State of="requires_action" as={question.kind} /> {forPeople(question.title) || question.title}
+        {questions.length > 1 && ` · and ${count(questions.length - 1, "question")} more`}
       </>
     )
+  if (item.state === "interrupted" || item.state === "queued") return turnReason(item)
   if (delivery !== null && /^(?:blocked|failed|pending|executing)$/.test(delivery.state))
     return (
       <>
-        <State of={delivery.state} as={`delivery ${delivery.state}`} /> {reasonInShort(delivery) || delivery.target_ref}
+        <State of={delivery.state} as={`delivery ${delivery.state}`} /> {reasonInShort(delivery) || delivery.branch}
       </>
     )
-  if (left !== null)
+  if (item.state === "running" || item.state === "review" || (turn?.state === "failed" && item.state === "failed"))
+    return turnReason(item)
+  if (item.left !== null)
     return (
       <>
-        <State of="requires_action" as="merge request" /> {left}
+        <State of="requires_action" as="merge request" /> {requestNeeds(item).join(", ")}
       </>
     )
-  if (mergeRequest !== null)
+  if (merge_request !== null)
     return (
       <>
-        <State of={mergeRequest.state} as={`merge request ${mergeRequest.state}`} />{" "}
-        {reasonInShort(mergeRequest) ||
-          requestNeeds(mergeRequest).join(", ") ||
-          `#${mergeRequest.number ?? "…"} into ${mergeRequest.base_branch}`}
+        <State of={merge_request.state} as={`merge request ${merge_request.state}`} />{" "}
+        {reasonInShort(merge_request) ||
+          requestNeeds(item).join(", ") ||
+          `#${merge_request.number ?? "…"} into ${merge_request.base_branch}`}
       </>
     )
-  if (section === "delivered") return <State of="delivered" as={`delivered as ${delivery?.target_ref ?? ""}`} />
-  if (turn === null)
-    return <State of={session.lifecycle} as={session.lifecycle === "open" ? "no message yet" : session.lifecycle} />
+  if (item.state === "delivered") return <State of="delivered" as={`delivered as ${delivery?.branch ?? ""}`} />
+  return turnReason(item)
+}
+
+const turnReason = ({ changeset, lifecycle, state, turn }: WorkItem) => {
+  if (turn === null) return <State of={lifecycle} as={lifecycle === "open" ? "no message yet" : lifecycle} />
   return (
     <>
       <State of={turn.state} /> {reasonInShort(turn)}
-      {section === "ready_to_review" && changeset?.origin === "salvage" && " · what an ended turn left behind"}
+      {state === "review" && changeset?.origin === "salvage" && " · what an ended turn left behind"}
     </>
   )
 }

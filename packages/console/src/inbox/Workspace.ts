@@ -30,7 +30,7 @@ export const mayWrite = computed(() => workspace.value !== undefined && workspac
 /** True for somebody who decides who belongs to the workspace, what it may spend and where its events go. */
 export const isOwner = computed(() => workspace.value?.role === "owner")
 
-/** Where the sessions of the workspace stand, the newest first; undefined until they have come. */
+/** Where the sessions of the workspace stand, those first that have moved last; undefined until they have come. */
 export const standings = signal<ReadonlyArray<Standing> | undefined>(undefined)
 export const hasMore = signal(false)
 export const failure = signal<Failure | undefined>(undefined)
@@ -43,10 +43,22 @@ export const questions = computed(
       .sort((one, other) => one.interaction.expires_at.localeCompare(other.interaction.expires_at))
 )
 
+/** The number of all questions that wait, also of those that are not read yet. */
+export const asked = computed((): number =>
+  (standings.value ?? []).reduce((sum, { item }) => sum + item.questions.length, 0)
+)
+
 let loadMore: () => void = () => undefined
+let lookAgain: (sessionId: string) => void = () => undefined
+
+/** Reads a session of the list again, for all pages of this browser. */
+export const again = (sessionId: string): void => lookAgain(sessionId)
 
 /** Reads older sessions too. */
 export const more = (): void => loadMore()
+
+const byNewest = ({ item: one }: Standing, { item: other }: Standing): number =>
+  other.since.localeCompare(one.since) || other.session_id.localeCompare(one.session_id)
 
 /** Follows the workspace that is shown. */
 export const startWorkspace = (): void => {
@@ -56,20 +68,26 @@ export const startWorkspace = (): void => {
     failure.value = undefined
     if (workspace_id === undefined) return
     const known = new Map<string, Standing>()
-    const { more: older, stop } = watch({ of: "workspace", workspace_id }, (news) => {
+    const {
+      again: reread,
+      more: older,
+      stop
+    } = watch({ of: "workspace", workspace_id }, (news) => {
       if (news.kind === "broken") {
         if (news.code === "unauthenticated") me.value = null
         failure.value = failureToldBy(news)
       }
       if (news.kind === "healed") failure.value = undefined
       if (news.kind !== "standings") return
-      for (const standing of news.standings) known.set(standing.session.id, standing)
+      for (const standing of news.standings) known.set(standing.item.session_id, standing)
+      for (const id of news.gone) known.delete(id)
       hasMore.value = news.hasMore
       const isFirst = news.standings.length === 0 && standings.peek() === undefined && known.size === 0 && !news.isWhole
       if (isFirst) return
-      standings.value = [...known.values()].sort((one, other) => other.session.id.localeCompare(one.session.id))
+      standings.value = [...known.values()].sort(byNewest)
     })
     loadMore = older
+    lookAgain = reread
     return stop
   })
 }

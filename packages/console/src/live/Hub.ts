@@ -8,6 +8,8 @@ export type Wish =
   | { readonly kind: "hello"; readonly serviceUrl: string; readonly account: string }
   | { readonly kind: "watch"; readonly key: string; readonly topic: Topic }
   | { readonly kind: "unwatch" | "focus" | "more"; readonly key: string }
+  /** The page has changed something of a session that no event tells of. */
+  | { readonly kind: "again"; readonly key: string; readonly session_id: string }
 
 /** The subjects that can be followed. */
 export type Topic =
@@ -21,6 +23,8 @@ export type News =
   | {
       readonly kind: "standings"
       readonly standings: ReadonlyArray<Standing>
+      /** The sessions that are in the list no more. */
+      readonly gone: ReadonlyArray<string>
       readonly hasMore: boolean
       readonly isWhole: boolean
     }
@@ -47,6 +51,8 @@ export interface Feed {
   /** True lets it hold a connection of its own; false makes it ask now and then. Absent for one that always holds one. */
   readonly mayStream?: (allowed: boolean) => void
   readonly more: () => void
+  /** Reads a session again. Absent for what is no list of them. */
+  readonly again?: (sessionId: string) => void
   readonly isWatched: () => boolean
   readonly close: () => void
 }
@@ -92,6 +98,7 @@ export class Hub {
           const id = watched.get(wish.key)?.id
           if (id === undefined) return
           if (wish.kind === "more") this.feeds.get(id)?.more()
+          else if (wish.kind === "again") this.feeds.get(id)?.again?.(wish.session_id)
           else this.look(id)
         }
       },

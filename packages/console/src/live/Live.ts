@@ -61,7 +61,7 @@ let last = 0
 export const watch = (
   topic: Topic,
   hearing: (news: News) => void
-): { readonly stop: () => void; readonly more: () => void } => {
+): { readonly stop: () => void; readonly more: () => void; readonly again: (sessionId: string) => void } => {
   const key = `${++last}`
   const { wish } = lineOf()
   listeners.set(key, hearing)
@@ -73,6 +73,7 @@ export const watch = (
   addEventListener("focus", look)
   return {
     more: () => wish({ kind: "more", key }),
+    again: (session_id) => wish({ kind: "again", key, session_id }),
     stop: () => {
       listeners.delete(key)
       document.removeEventListener("visibilitychange", look)

@@ -1,16 +1,20 @@
-import type { Event, Reins, Session } from "@reins/client"
-import { foldStanding, newStanding, type Standing, standingTypes } from "../inbox/Standing.js"
+import type { Event, Interaction, Reins, WorkItem, WorkList } from "@reins/client"
+import { type Standing, standingTypes } from "../inbox/Standing.js"
 import { brokenBy, pause } from "./Breaks.js"
 import type { Feed, News } from "./Hub.js"
 
-const sessionsOfPage = 50
+const sessionsOfPage = 200
+/** The most waiting sessions that are shown. The server counts all. */
+const mostWaiting = 1000
+/** Sessions are asked for together, and so many fit into an address. */
+const sessionsOfLook = 50
 /** Requests at a time, which leaves connections for the pages. */
 const width = 2
-/** Events come in bursts, and the session itself is read once for all of them. */
+/** Events come in bursts, and the sessions are read once for all of them. */
 const settleMs = 200
 const retryMs = 2500
 
-/** The sessions of a workspace with where each of them stands, newest first: read once, and then moved by the stream of the workspace. */
+/** The sessions of a workspace as the server lists them: read once, and then whenever the stream of the workspace says that they have moved. */
 export class WorkspaceFeed implements Feed {
   private readonly standings = new Map<string, Standing>()
   private readonly readers = new Set<(news: News) => void>()
@@ -39,14 +43,15 @@ export class WorkspaceFeed implements Feed {
     this.wanted += sessionsOfPage
     this.look().catch((error) => this.break(error))
   }
+  readonly again = (sessionId: string): void => this.move(sessionId)
   readonly isWatched = (): boolean => this.readers.size > 0
   readonly close = (): void => {
     this.closed.abort()
     clearTimeout(this.settling)
   }
 
-  private news(standings: ReadonlyArray<Standing>): News {
-    return { kind: "standings", standings, hasMore: this.hasMore, isWhole: this.isWhole }
+  private news(standings: ReadonlyArray<Standing>, gone: ReadonlyArray<string> = []): News {
+    return { kind: "standings", standings, gone, hasMore: this.hasMore, isWhole: this.isWhole }
   }
 
   private tell(news: News): void {
@@ -62,13 +67,14 @@ export class WorkspaceFeed implements Feed {
   private async follow(): Promise<void> {
     const { reins, workspace_id } = this
     const { signal } = this.closed
-    const types = [...standingTypes, "session.*" as const]
     while (!signal.aborted) {
       try {
-        // The stream brings the events after this position, and the sessions hold those before it.
-        const { event_watermark: after } = await reins.workspaces.listEvents({ workspace_id, limit: 1 }, { signal })
-        await this.look()
-        for await (const { event } of reins.workspaces.stream({ workspace_id, after, types }, { signal }))
+        // The stream brings the events after this position, and the list holds those before it.
+        const after = await this.look()
+        for await (const { event } of reins.workspaces.stream(
+          { workspace_id, after, types: [...standingTypes] },
+          { signal }
+        ))
           this.take(event)
       } catch (error) {
         this.break(error)
@@ -77,80 +83,92 @@ export class WorkspaceFeed implements Feed {
     }
   }
 
-  private async look(): Promise<void> {
-    const sessions = await this.readSessions()
-    const queue = sessions.filter((session) => {
-      const known = this.standings.get(session.id)
-      return known === undefined || known.session.version !== session.version || known.seq < session.event_watermark
-    })
-    const work = async () => {
-      for (let next = queue.shift(); next !== undefined; next = queue.shift()) await this.refresh(next)
-    }
-    await Promise.all(Array.from({ length: width }, work))
+  /** Reads the list anew: what waits, however old it is, and the newest. Gives the position up to which it is true. */
+  private async look(): Promise<number> {
+    const waiting = await this.read("waiting", mostWaiting)
+    const open = await this.read("open", this.wanted)
+    this.hasMore = open.hasMore
+    const items = new Map<string, WorkItem>([...waiting.items, ...open.items].map((item) => [item.session_id, item]))
+    const gone = [...this.standings.keys()].filter((id) => !items.has(id))
+    for (const id of gone) this.standings.delete(id)
     if (this.isBroken) this.tell({ kind: "healed" })
     this.isBroken = false
     this.isWhole = true
-    this.tell(this.news([]))
+    await this.put([...items.values()], gone)
+    return waiting.watermark
   }
 
-  private async readSessions(): Promise<ReadonlyArray<Session>> {
+  private async read(view: "waiting" | "open", most: number) {
     const { workspace_id } = this
     const { signal } = this.closed
-    const all: Array<Session> = []
-    let cursor: string | null | undefined
-    while (cursor !== null && all.length < this.wanted) {
-      const query = { workspace_id, limit: sessionsOfPage, ...(cursor !== undefined && { cursor }) }
-      const read = await this.reins.sessions.list(query, { signal })
-      all.push(...read.items)
-      cursor = read.next_cursor
-    }
-    this.hasMore = cursor !== null
-    return all
+    const items: Array<WorkItem> = []
+    let page: WorkList | undefined
+    let watermark: number | undefined
+    do {
+      const cursor: string | null | undefined = page?.next_cursor
+      const query = { workspace_id, view, limit: sessionsOfPage, ...(cursor && { cursor }) }
+      page = await this.reins.workspaces.listWork(query, { signal })
+      watermark ??= page.watermark
+      items.push(...page.items)
+    } while (page.next_cursor !== null && items.length < most)
+    return { items, watermark, hasMore: page.next_cursor !== null }
   }
 
-  /** Reads what the log of a session says of where it stands, behind what is known. */
-  private async refresh(session: Session): Promise<void> {
+  /** Takes what the server says of some sessions. Their questions are read whole afterwards, because a list has their titles alone. */
+  private async put(items: ReadonlyArray<WorkItem>, gone: ReadonlyArray<string> = []): Promise<void> {
+    const asking: Array<WorkItem> = []
+    const standings = items.map((item) => {
+      const known = this.standings.get(item.session_id)?.interactions ?? []
+      const wanted = new Set(item.questions.map(({ id }) => id))
+      if (wanted.size > 0) asking.push(item)
+      const standing = { item, interactions: known.filter(({ id }) => wanted.has(id)) }
+      this.standings.set(item.session_id, standing)
+      return standing
+    })
+    this.tell(this.news(standings, gone))
+    const work = async () => {
+      for (let next = asking.shift(); next !== undefined; next = asking.shift()) await this.ask(next)
+    }
+    await Promise.all(Array.from({ length: width }, work))
+  }
+
+  private async ask({ session_id }: WorkItem): Promise<void> {
     const { signal } = this.closed
-    const known = this.standings.get(session.id)
-    let standing = { ...(known ?? newStanding(session)), session }
-    const types = standingTypes.join(",")
-    for (let hasMore = true; hasMore; ) {
-      const query = { session_id: session.id, after: standing.seq, limit: 1000, types }
-      const read = await this.reins.sessions.listEvents(query, { signal })
-      standing = { ...read.items.reduce(foldStanding, standing), seq: read.next_after }
-      hasMore = read.has_more
-    }
-    this.put({ ...standing, seq: Math.max(standing.seq, session.event_watermark) })
+    const query = { session_id, state: "pending" as const, limit: 50 }
+    const interactions: ReadonlyArray<Interaction> = (await this.reins.interactions.list(query, { signal })).items
+    const known = this.standings.get(session_id)
+    if (known === undefined) return
+    const standing = { ...known, interactions }
+    this.standings.set(session_id, standing)
+    this.tell(this.news([standing]))
   }
 
-  private put(standing: Standing): void {
-    const { session } = standing
-    const known = this.standings.get(session.id)
-    // The stream may have told more meanwhile.
-    const kept = known !== undefined && known.seq > standing.seq ? { ...known, session } : standing
-    this.standings.set(session.id, kept)
-    this.tell(this.news([kept]))
+  private take({ session_id }: Event): void {
+    this.move(session_id)
   }
 
-  private take(event: Event): void {
-    const known = this.standings.get(event.session_id)
-    if (known !== undefined && event.seq > known.seq) this.put({ ...foldStanding(known, event), seq: event.seq })
-    this.moved.add(event.session_id)
+  private move(sessionId: string): void {
+    this.moved.add(sessionId)
     this.settling ??= setTimeout(() => {
       this.settling = undefined
       this.settle().catch((error) => this.break(error))
     }, settleMs)
   }
 
-  /** Reads the sessions that have moved. */
+  /** Reads the sessions that have moved. One that is deleted, or now archived, is not shown any more. */
   private async settle(): Promise<void> {
+    const { workspace_id } = this
+    const { signal } = this.closed
     const ids = [...this.moved]
     this.moved.clear()
-    for (const session_id of ids) {
-      const session = await this.reins.sessions.get({ session_id }, { signal: this.closed.signal })
-      const known = this.standings.get(session.id)
-      if (known === undefined) await this.refresh(session)
-      else this.put({ ...known, session })
+    for (let from = 0; from < ids.length; from += sessionsOfLook) {
+      const some = ids.slice(from, from + sessionsOfLook)
+      const { items } = await this.reins.workspaces.listWork({ workspace_id, session_ids: some.join(",") }, { signal })
+      const shown = items.filter(({ view }) => view !== "archived")
+      const ofShown = new Set<string>(shown.map(({ session_id }) => session_id))
+      const gone = some.filter((id) => !ofShown.has(id))
+      for (const id of gone) this.standings.delete(id)
+      await this.put(shown, gone)
     }
   }
 }

@@ -39,11 +39,11 @@ export const found = <A extends { readonly name: string }>(
 
 const entriesOf = (pages: ReadonlyArray<PageOfMenu>): ReadonlyArray<Entry> => [
   ...pages.map(({ name, to }) => ({ key: `page.${to}`, name, kind: "Page", run: () => go(to) })),
-  ...(standings.value ?? []).map(({ session }) => ({
-    key: session.id,
-    name: session.title ?? session.id,
-    kind: plain(session.activity),
-    run: () => go(`sessions/${session.id}`)
+  ...(standings.value ?? []).map(({ item: { session_id, state, title } }) => ({
+    key: session_id,
+    name: title ?? session_id,
+    kind: plain(state),
+    run: () => go(`sessions/${session_id}`)
   })),
   ...themes.map((each) => ({
     key: `theme.${each}`,

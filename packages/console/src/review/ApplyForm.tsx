@@ -12,7 +12,7 @@ export const ApplyForm = ({ changeset }: { readonly changeset: Changeset }) => {
   const action = useAction()
   const result = useSignal<Application | undefined>(undefined)
   const others = (standings.value ?? []).filter(
-    ({ session }) => session.id !== changeset.session_id && session.lifecycle === "open"
+    ({ item }) => item.session_id !== changeset.session_id && item.lifecycle === "open"
   )
   const apply = (target_session_id: string, strategy: string, dry_run: boolean) =>
     action.run(dry_run ? "the try" : "the application", async () => {
@@ -36,9 +36,9 @@ export const ApplyForm = ({ changeset }: { readonly changeset: Changeset }) => {
     >
       <Field label="Session">
         <select name="target" required>
-          {others.map(({ session }) => (
-            <option key={session.id} value={session.id}>
-              {session.title ?? session.id}
+          {others.map(({ item: { session_id, title } }) => (
+            <option key={session_id} value={session_id}>
+              {title ?? session_id}
             </option>
           ))}
         </select>

@@ -10,6 +10,7 @@ import { ChangesTab } from "./ChangesTab.js"
 import { ConversationTab } from "./ConversationTab.js"
 import { EventsTab } from "./EventsTab.js"
 import { FilesTab } from "./FilesTab.js"
+import { useSeen } from "./Seen.js"
 import { SessionHead } from "./SessionHead.js"
 import { type SessionLog, useSessionLog } from "./SessionLog.js"
 import { UsageTab } from "./UsageTab.js"
@@ -43,6 +44,7 @@ export const SessionPage = ({ sessionId, tab }: { readonly sessionId: string; re
   useEffect(askAgents, [])
   const turn = log.conversation.turn
   useEffect(() => markSeen(sessionId), [sessionId])
+  useSeen(sessionId, log.events.at(-1)?.seq ?? 0)
   const session = useLoaded("the session", (signal) => reins.sessions.get({ session_id: sessionId }, { signal }), [
     sessionId,
     turn?.id,

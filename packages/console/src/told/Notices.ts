@@ -56,21 +56,21 @@ const ended: Readonly<Record<string, string>> = {
 
 /** The news of a session between two looks; empty for none that a person waits for. */
 export const newsOf = (before: Standing, after: Standing): string => {
-  const known = new Set(before.interactions.map(({ id }) => id))
-  const asked = after.interactions.find(({ id }) => !known.has(id))
+  const known = new Set(before.item.questions.map(({ id }) => id))
+  const asked = after.item.questions.find(({ id }) => !known.has(id))
   if (asked !== undefined) return `Needs your answer: ${shownName(asked.title)}`
-  const [was, is] = [before.turn, after.turn]
+  const [was, is] = [before.item.turn, after.item.turn]
   if (is === null || (was?.id === is.id && was.state === is.state)) return ""
   return ended[is.state] ?? ""
 }
 
-const tell = ({ session }: Standing, words: string): void => {
+const tell = ({ item: { session_id, title } }: Standing, words: string): void => {
   if (hasSound.peek()) beep()
   if (wish.peek() !== "on" || !canNotify()) return
-  const notice = new Notification(session.title ?? "Session", { body: words, tag: session.id })
+  const notice = new Notification(title ?? "Session", { body: words, tag: session_id })
   notice.onclick = () => {
     window.focus()
-    go(`sessions/${session.id}`)
+    go(`sessions/${session_id}`)
     notice.close()
   }
 }
@@ -86,10 +86,10 @@ export const startNotices = (): void => {
     }
     const isFirst = before.size === 0
     for (const each of all) {
-      const known = before.get(each.session.id)
+      const known = before.get(each.item.session_id)
       const words = known === undefined || isFirst ? "" : newsOf(known, each)
       if (words !== "" && document.hidden) tell(each, words)
     }
-    before = new Map(all.map((each) => [each.session.id, each]))
+    before = new Map(all.map((each) => [each.item.session_id, each]))
   })
 }

@@ -1,7 +1,7 @@
 import { computed, effect, signal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import { sectionOf } from "../inbox/Standing.js"
-import { questions, standings } from "../inbox/Workspace.js"
+import { asked, standings } from "../inbox/Workspace.js"
 
 const title = signal("")
 
@@ -17,10 +17,10 @@ export const markSeen = (sessionId: string): void => {
 }
 
 export const mood = computed((): Mood => {
-  if (questions.value.length > 0) return "asking"
+  if (asked.value > 0) return "asking"
   const all = standings.value ?? []
   const hasFailed = all.some(
-    (each) => each.at > opened && !seen.value.has(each.session.id) && sectionOf(each) === "failed"
+    (each) => each.item.since > opened && !seen.value.has(each.item.session_id) && sectionOf(each) === "failed"
   )
   if (hasFailed) return "failed"
   return all.some((each) => sectionOf(each) === "running") ? "running" : "calm"
@@ -36,7 +36,7 @@ const icons: Readonly<Record<Mood, string>> = {
 /** Shows in the title and the icon of the window what the sessions do. */
 export const startTitle = (): void => {
   effect(() => {
-    const count = questions.value.length
+    const count = asked.value
     document.title = `${count > 0 ? `(${count}) ` : ""}${title.value === "" ? "" : `${title.value} · `}Reins`
   })
   const link = document.querySelector<HTMLLinkElement>("link[rel=icon]")

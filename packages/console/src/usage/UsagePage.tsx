@@ -148,8 +148,8 @@ const rowOf = (sum: UsageGroup, keys: ReadonlyMap<string, string>) => {
   const key = day ?? session_id ?? api_key_id ?? "none"
   let name: ComponentChildren = day ?? (api_key_id === null ? "people" : (keys.get(key) ?? key))
   if (session_id !== undefined) {
-    const known = standings.value?.find(({ session }) => session.id === session_id)
-    name = <a href={`sessions/${session_id}/usage`}>{known?.session.title ?? session_id}</a>
+    const known = standings.value?.find(({ item }) => item.session_id === session_id)
+    name = <a href={`sessions/${session_id}/usage`}>{known?.item.title ?? session_id}</a>
   }
   return { key, name, sum }
 }

@@ -11,12 +11,13 @@ import { accountRows as ofPush } from "../push/Rows.js"
 import { Database } from "../store/Database.js"
 import { deleteAnswersOf, forgetAnswersOf } from "../store/ForgottenAnswers.js"
 import { deleteSome } from "../store/OwnedRows.js"
+import { accountRows as ofWork } from "../work/AccountRows.js"
 import { accountDeletionKind } from "./AccountDeletions.js"
 import { makeOverwriting } from "./Overwriting.js"
 import { resourceReceipts } from "./ResourceReceipts.js"
 
 /** Rows before those by which they are found. */
-const rows = [...ofJobs, ...ofBudgets, ...ofPush, ...ofOauth, ...ofIdentity]
+const rows = [...ofJobs, ...ofBudgets, ...ofPush, ...ofWork, ...ofOauth, ...ofIdentity]
 
 /** Rows of one commit. Other writers wait for it. */
 const batch = 500

@@ -1,4 +1,6 @@
+import type { Actor, NewEvent } from "@reins/base/domain/Event"
 import type { SessionId, WorkspaceId } from "@reins/base/domain/Ids"
+import type { Timestamp } from "@reins/base/domain/Timestamp"
 import { Context, Effect } from "effect"
 import { accessTopic } from "./Bell.js"
 
@@ -7,6 +9,15 @@ export interface HeldSession {
   readonly event_watermark: number
   readonly message_count: number
   readonly workspace_id: WorkspaceId
+}
+
+/** An event as the open commit has written it. */
+export type WrittenEvent = NewEvent & {
+  readonly session_id: SessionId
+  readonly workspace_id: WorkspaceId
+  readonly seq: number
+  readonly actor: Actor
+  readonly recorded_at: Timestamp
 }
 
 /**
@@ -19,6 +30,8 @@ export class Commit extends Context.Tag("@reins/core/store/Commit")<
     /** The topics that are rung once the commit is through. */
     readonly topics: Set<string>
     readonly held: Map<SessionId, HeldSession>
+    /** The events that rooms hear of before the commit is through. */
+    readonly heard: Array<WrittenEvent>
     /** The work that follows once the commit is through. */
     readonly afterwards: Array<Effect.Effect<void>>
   }

@@ -1,3 +1,4 @@
+import { makeHearers } from "@reins/base/base/Hearers"
 import { fn } from "@reins/base/base/Traced"
 import type { Actor, NewEvent } from "@reins/base/domain/Event"
 import { EventId, newId, type SessionId } from "@reins/base/domain/Ids"
@@ -5,7 +6,7 @@ import { now, type Timestamp } from "@reins/base/domain/Timestamp"
 import { Context, Effect, Layer, Option } from "effect"
 import { Bell, sessionTopic, workspaceTopic } from "./Bell.js"
 import { type Commands, commandsOf } from "./Command.js"
-import { Commit, type HeldSession } from "./Commit.js"
+import { Commit, type HeldSession, type WrittenEvent } from "./Commit.js"
 import { Database } from "./Database.js"
 import { type Oversees, Oversight } from "./Oversight.js"
 import * as SessionLog from "./SessionLog.js"
@@ -47,6 +48,8 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
     readonly hold: (session: HeldSession & { readonly id: SessionId }) => Effect.Effect<void, never, Commit>
     /** Rings a topic when the open commit is through. */
     readonly ringAfterCommit: (topic: string) => Effect.Effect<void, never, Commit>
+    /** Tells a room of events, for as long as the journal lives: of all those of a commit at once, at its end and as a part of it. */
+    readonly hear: (hearer: EventHearer) => Effect.Effect<void>
     /** Does something when the open commit is through, before its caller goes on. Nothing of it is written down. */
     readonly afterCommit: (effect: Effect.Effect<void>) => Effect.Effect<void, never, Commit>
   }
@@ -59,6 +62,10 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
       const oversight = yield* Oversight
       const log = yield* SessionLog.make
       const workspaceLog = yield* WorkspaceLog.make
+      const hearers = makeHearers<EventHearer>()
+      const wanted: Array<EventHearer["wants"]> = []
+      const tellHeard = (heard: ReadonlyArray<WrittenEvent>) =>
+        hearers.tell(({ heard: hear, wants }) => hear(heard.filter(({ type }) => wants(type))))
 
       const commit = <A, E, R>(inside: Effect.Effect<A, E, R>) =>
         Effect.withFiberRuntime<A, E, Exclude<R, Commit>>((fiber) => {
@@ -66,8 +73,9 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
           // The commit is opened anew for each run of the transaction: the counts of an earlier run were rolled back with it.
           const attempt = db.transaction(
             Effect.suspend(() => {
-              const open: Commit["Type"] = { topics: new Set(), held: new Map(), afterwards: [] }
-              return Effect.map(Effect.provideService(inside, Commit, open), (result) => ({ result, open }))
+              const open: Commit["Type"] = { topics: new Set(), held: new Map(), heard: [], afterwards: [] }
+              const whole = Effect.tap(inside, () => (open.heard.length === 0 ? Effect.void : tellHeard(open.heard)))
+              return Effect.map(Effect.provideService(whole, Commit, open), (result) => ({ result, open }))
             })
           )
           return Effect.flatMap(attempt, ({ open, result }) => Effect.as(follow(open), result))
@@ -85,11 +93,17 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
         actor: Actor,
         events: ReadonlyArray<NewEvent>
       ) {
-        const { topics } = yield* Commit
+        const { heard, topics } = yield* Commit
         topics.add(sessionTopic(sessionId))
         const recordedAt = yield* now
         const rows = yield* rowsOf(sessionId, session, { actor, recordedAt }, events)
         yield* log.insert(rows)
+        const { event_watermark, workspace_id } = session
+        for (const [index, event] of events.entries())
+          if (wanted.some((wants) => wants(event.type))) {
+            const seq = event_watermark - events.length + index + 1
+            heard.push({ ...event, session_id: sessionId, workspace_id, seq, actor, recorded_at: recordedAt })
+          }
         if (yield* workspaceLog.add(session.workspace_id, rows, recordedAt))
           topics.add(workspaceTopic(session.workspace_id))
       })
@@ -98,6 +112,11 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
         oversight,
         commit,
         ...commandsOf(commit, oversight),
+        hear: (hearer) =>
+          Effect.zipRight(
+            hearers.register(hearer),
+            Effect.sync(() => void wanted.push(hearer.wants))
+          ),
         ringAfterCommit: (topic) => Effect.map(Commit, ({ topics }) => void topics.add(topic)),
         afterCommit: (effect) => Effect.map(Commit, ({ afterwards }) => void afterwards.push(effect)),
         hold,
@@ -111,6 +130,12 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
       })
     })
   )
+}
+
+/** A room that has to know of events in the very commit that writes them. It may write, and must not fail. */
+export interface EventHearer {
+  readonly wants: (type: string) => boolean
+  readonly heard: (events: ReadonlyArray<WrittenEvent>) => Effect.Effect<void, never, Commit>
 }
 
 const hold: Journal["Type"]["hold"] = ({ event_watermark, id, message_count, workspace_id }) =>

@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { Commit, type HeldSession } from "./Commit.js"
 import { Database } from "./Database.js"
 import { cut, type Slice, type SliceLimit, type Slicing, sliceOf } from "./Slices.js"
+import { isOfTypes } from "./WorkspaceLog.js"
 
 /** A row of the log. */
 export type EventRow = {
@@ -118,6 +119,11 @@ export const make = Effect.map(Database, (db) => {
         ? cut<StoredEvent>(db, wanted, sliceOfAll(sessionId, after, most.events, most.bytes))
         : cut<StoredEvent>(db, wanted)
     }),
+
+    /** The first events of some types after one, at most so many. A type that ends with a point stands for all that begin with it. */
+    ofTypes: (sessionId: string, after: number, types: ReadonlyArray<string>, limit: number) =>
+      db.all(sql<{ readonly envelope: string }>`select envelope from events
+        where session_id = ${sessionId} and seq > ${after} and ${isOfTypes(sql, "type", types)} order by seq limit ${limit}`),
 
     /** Closed sessions with events, in the order of their ids. */
     closedAfter: (id: string, limit: number): Effect.Effect<ReadonlyArray<ClosedLog>> =>

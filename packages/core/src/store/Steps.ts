@@ -25,6 +25,7 @@ import { shares } from "./schema/shares.js"
 import { blobs, store } from "./schema/store.js"
 import { tools } from "./schema/tools.js"
 import { webhooks } from "./schema/webhooks.js"
+import { work } from "./schema/work.js"
 import { gitConnections, worktrees } from "./schema/worktrees.js"
 
 /**
@@ -69,5 +70,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0032_hook_told": expand(statements(hookTold)),
   "0033_git_connections": expand(statements([...catalog, ...gitConnections])),
   "0034_enabled_providers": expand(statements(enabledProviders)),
-  "0035_interaction_subjects": expand(statements(interactionSubjects))
+  "0035_interaction_subjects": expand(statements(interactionSubjects)),
+  "0036_work": expand(statements(work))
 }

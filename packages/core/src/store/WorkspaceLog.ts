@@ -235,6 +235,37 @@ const wantedOf = (
 
 const isDeletion = (sql: Database["Type"]["sql"]) => sql`workspace_events.type = ${deletion}`
 
+/** A condition on types of events: some by their names, others by a prefix that ends with a point. */
+export const isOfTypes = (
+  sql: Database["Type"]["sql"],
+  column: string,
+  types: ReadonlyArray<string>
+): Statement.Fragment =>
+  sql.or(
+    types.map((type) =>
+      type.endsWith(".") ? sql`${sql.literal(column)} like ${`${type}%`}` : sql`${sql.literal(column)} = ${type}`
+    )
+  )
+
+/** A condition: the log has an event of some types between two of a session. `session` and `after` are columns of the statement that asks. */
+export const isLoggedBetween = (
+  sql: Database["Type"]["sql"],
+  {
+    after,
+    before,
+    session,
+    types
+  }: {
+    readonly session: string
+    readonly after: string
+    readonly before: number
+    readonly types: ReadonlyArray<string>
+  }
+): Statement.Fragment =>
+  sql`exists (select 1 from workspace_events where workspace_events.session_id = ${sql.literal(session)}
+    and workspace_events.seq > ${sql.literal(after)} and workspace_events.seq < ${before}
+    and ${isOfTypes(sql, "workspace_events.type", types)})`
+
 /** A condition: the session has the label now. */
 const hasLabel = ({ dialect, sql }: Database["Type"], { name, value }: Label): Statement.Fragment =>
   dialect === "pg"

@@ -170,6 +170,8 @@ const examples = {
   "POST /api/webhook-endpoints/{webhook_endpoint_id}/tests": nothing,
   "POST /api/webhook-endpoints/{webhook_endpoint_id}/retries": only({ since: "2026-01-01T00:00:00.000Z" }),
   "POST /api/webhook-deliveries/{webhook_delivery_id}/retries": nothing,
+  "PUT /api/sessions/{session_id}/seen": only({ seq: 1 }),
+  "DELETE /api/sessions/{session_id}/seen": nothing,
   "POST /api/workspaces/{workspace_id}/push-subscriptions": only(browser("first")),
   "DELETE /api/push-subscriptions/{push_subscription_id}": (tenant: Tenant) =>
     Effect.map(inWorkspace(tenant, "push-subscriptions", browser("second")), (made) =>

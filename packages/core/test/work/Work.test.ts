@@ -1,0 +1,390 @@
+import { assert, describe, layer as suiteOver } from "@effect/vitest"
+import type { Actor, NewEvent } from "@reins/base/domain/Event"
+import {
+  ChangesetId,
+  DeliveryId,
+  InteractionId,
+  MergeRequestId,
+  newId,
+  type SessionId,
+  TurnId
+} from "@reins/base/domain/Ids"
+import type { Principal } from "@reins/base/domain/Principal"
+import { now } from "@reins/base/domain/Timestamp"
+import * as Memberships from "@reins/core/access/Memberships"
+import { Connections } from "@reins/core/connections/Connections"
+import { Deletions } from "@reins/core/deletion/Deletions"
+import { Accounts } from "@reins/core/identity/Accounts"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { Database } from "@reins/core/store/Database"
+import { Journal } from "@reins/core/store/Journal"
+import { makeWorkCatchUp } from "@reins/core/work/WorkRows"
+import { type WorkRequest, Works } from "@reins/core/work/Works"
+import { codeOf } from "@reins/testing/changes/Fixture"
+import { newAccount } from "@reins/testing/identity/Identity"
+import { services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
+import { Effect, FastCheck } from "effect"
+
+const agent: Actor = { kind: "harness", id: "alpha" }
+
+/** The ids of what a walk tells of: the same in each walk of a session, so that its events are about one another. */
+const things = Effect.all({
+  turns: Effect.all([newId(TurnId), newId(TurnId)]),
+  questions: Effect.all([newId(InteractionId), newId(InteractionId)]),
+  changesets: Effect.all([newId(ChangesetId), newId(ChangesetId)]),
+  delivery: newId(DeliveryId),
+  request: newId(MergeRequestId)
+})
+type Things = Effect.Effect.Success<typeof things>
+
+/** Events as rooms write them, with the members alone that lists are about. */
+const event = (type: string, payload: object, subjects: object = {}) => ({ type, payload, subjects }) as NewEvent
+
+const turnOf = ({ turns }: Things, which: 0 | 1, state: string) => ({
+  id: turns[which],
+  ordinal: which + 1,
+  state,
+  reason: null,
+  reason_message: null,
+  acknowledged_at: null
+})
+
+const turn = (of: Things, which: 0 | 1, type: string, state: string) =>
+  event(`turn.${type}`, { turn: turnOf(of, which, state) })
+
+const question = (of: Things, which: 0 | 1, type: "action_required" | "action_resolved") =>
+  event(`turn.${type}`, {
+    turn: turnOf(of, which, type === "action_required" ? "requires_action" : "running"),
+    interaction: {
+      id: of.questions[which],
+      kind: "approval",
+      title: `change ${which}`,
+      subject: null,
+      state: type === "action_required" ? "pending" : "answered",
+      expires_at: "2030-01-01T00:00:00.000Z"
+    }
+  })
+
+const sealed = (of: Things, which: 0 | 1, empty = false) =>
+  event(
+    "changeset.ready",
+    { state: "ready", origin: "turn", empty, file_count: 2, additions: 3, deletions: 1 },
+    { changeset_id: of.changesets[which] }
+  )
+
+const delivered = (of: Things, type: string, state: string) =>
+  event(
+    `delivery.${type}`,
+    { state, reason: null, reason_message: null, target_ref: "reins/fix" },
+    { changeset_id: of.changesets[0], delivery_id: of.delivery }
+  )
+
+const standing = (failing: number) => ({
+  conflicts: "none",
+  checks: { state: failing > 0 ? "failing" : "passing", passing: 1, failing, pending: 0 },
+  reviews: { changes_requested: 0 },
+  threads: { state: "read", open: 0 }
+})
+
+const requested = ({ request }: Things, type: string, state: string, failing = 0) =>
+  event(`merge_request.${type}`, {
+    merge_request_id: request,
+    state,
+    reason: null,
+    reason_message: null,
+    base_branch: "main",
+    number: 7,
+    web_url: null,
+    standing: state === "open" ? standing(failing) : null
+  })
+
+const care = (of: Things, type: string) => event(`merge_request.care_${type}`, { merge_request_id: of.request })
+
+/** Every kind of event that a walk has. */
+const kinds: ReadonlyArray<(of: Things) => NewEvent> = [
+  (of) => turn(of, 0, "queued", "queued"),
+  (of) => turn(of, 1, "queued", "queued"),
+  (of) => turn(of, 0, "started", "running"),
+  (of) => turn(of, 0, "succeeded", "succeeded"),
+  (of) => turn(of, 0, "failed", "failed"),
+  (of) => turn(of, 1, "interrupted", "interrupted"),
+  (of) => event("turn.acknowledged", { turn: { ...turnOf(of, 1, "interrupted"), acknowledged_at: "2030-01-01" } }),
+  (of) => question(of, 0, "action_required"),
+  (of) => question(of, 0, "action_resolved"),
+  (of) => sealed(of, 0),
+  (of) => sealed(of, 1),
+  (of) => sealed(of, 1, true),
+  (of) => delivered(of, "requested", "pending"),
+  (of) => delivered(of, "blocked", "blocked"),
+  (of) => delivered(of, "succeeded", "succeeded"),
+  (of) => requested(of, "opened", "open"),
+  (of) => requested(of, "checks_changed", "open", 1),
+  (of) => requested(of, "merged", "merged"),
+  (of) => care(of, "handed_over"),
+  (of) => care(of, "began"),
+  () => event("session.archived", {}),
+  () => event("session.unarchived", {}),
+  () => event("usage.updated", {}),
+  (of) => event("turn.result_checked", { turn_id: of.turns[0], ok: true, errors: [] })
+]
+
+const tell = (id: SessionId, events: ReadonlyArray<NewEvent>, actor: Actor = agent) =>
+  Effect.flatMap(Journal, ({ append, commit }) => commit(append(id, actor, events)))
+
+const world = Effect.gen(function* () {
+  const principal: Principal = {
+    accountId: (yield* newAccount).id,
+    scopes: ["read", "write", "admin"],
+    workspaceId: null,
+    via: { kind: "embedded" }
+  }
+  const workspaceId = (yield* (yield* Accounts).me(principal)).workspaces[0]?.id ?? ""
+  yield* (yield* Connections).create(principal, workspaceId, {
+    kind: "alpha_gateway",
+    label: "gateway",
+    credential: { base_url: "http://127.0.0.1:9/v1", api_key: "k".repeat(32) }
+  })
+  const sessions = yield* Sessions
+  const works = yield* Works
+  const db = yield* Database
+  const list = (request: WorkRequest = {}, by: Principal = principal) => works.list(by, workspaceId, request)
+  return {
+    db,
+    list,
+    principal,
+    works,
+    workspaceId,
+    add: (title: string) => sessions.create(principal, workspaceId, { title }),
+    of: (id: SessionId, by: Principal = principal) =>
+      Effect.map(
+        list({ sessionIds: [id] }, by),
+        ({ items: [item] }) => item ?? assert.fail("the session is not listed")
+      ),
+    all: Effect.fnUntraced(function* (request: WorkRequest) {
+      const titles: Array<string | null> = []
+      for (let cursor: string | null | undefined; cursor !== null; ) {
+        const page: { items: ReadonlyArray<{ title: string | null }>; next_cursor: string | null } = yield* list({
+          ...request,
+          ...(cursor !== undefined && { cursor })
+        })
+        titles.push(...page.items.map(({ title }) => title))
+        cursor = page.next_cursor
+      }
+      return titles
+    })
+  }
+})
+
+/** Another account that may write in the workspace. */
+const member = (owner: Principal, workspace_id: string) =>
+  Effect.gen(function* () {
+    const account = yield* newAccount
+    const { commit } = yield* Journal
+    const db = yield* Database
+    const membership = { workspace_id, account_id: account.id, role: "member" } as const
+    yield* commit(Effect.flatMap(now, (created_at) => Memberships.add(db, { ...membership, created_at } as never)))
+    return { ...owner, accountId: account.id } satisfies Principal
+  })
+
+/** What a person reads of a session, without what its row alone knows. */
+const shownOf = ({ event_watermark: _, ...item }: { readonly event_watermark: number }) => item
+
+for (const { layer, name } of databases) {
+  describe(`work on ${name}`, () => {
+    suiteOver(services(layer), { excludeTestServices: true })((it) => {
+      it.effect("tells where a session stands after each event of its way to a merge", () =>
+        Effect.gen(function* () {
+          const { add, of } = yield* world
+          const { id } = yield* add("Fix the sum")
+          const the = yield* things
+          const way: ReadonlyArray<readonly [NewEvent, state: string, view: string]> = [
+            [turn(the, 0, "queued", "queued"), "queued", "working"],
+            [turn(the, 0, "started", "running"), "running", "working"],
+            [turn(the, 1, "queued", "queued"), "running", "working"],
+            [question(the, 0, "action_required"), "asks", "waiting"],
+            [question(the, 0, "action_resolved"), "running", "working"],
+            [turn(the, 0, "failed", "failed"), "queued", "working"],
+            [turn(the, 1, "interrupted", "interrupted"), "interrupted", "waiting"],
+            [
+              event("turn.acknowledged", { turn: { ...turnOf(the, 1, "interrupted"), acknowledged_at: "2030" } }),
+              "idle",
+              "open"
+            ],
+            [sealed(the, 1, true), "idle", "open"],
+            [sealed(the, 0), "review", "waiting"],
+            [delivered(the, "requested", "pending"), "running", "working"],
+            [delivered(the, "blocked", "blocked"), "blocked", "waiting"],
+            [delivered(the, "failed", "failed"), "failed", "waiting"],
+            [delivered(the, "succeeded", "succeeded"), "delivered", "open"],
+            [requested(the, "requested", "pending"), "in_review", "open"],
+            [requested(the, "opened", "open"), "in_review", "open"],
+            [requested(the, "checks_changed", "open", 2), "needs_changes", "waiting"],
+            [care(the, "handed_over"), "handed_over", "waiting"],
+            [care(the, "began"), "needs_changes", "waiting"],
+            [sealed(the, 1), "needs_changes", "waiting"],
+            [requested(the, "checks_changed", "open"), "review", "waiting"],
+            [requested(the, "merged", "merged"), "review", "waiting"],
+            [event("session.archived", {}), "review", "archived"],
+            [event("session.unarchived", {}), "review", "waiting"]
+          ]
+          for (const [told, state, view] of way) {
+            yield* tell(id, [told])
+            const item = yield* of(id)
+            assert.deepStrictEqual([told.type, item.state, item.view], [told.type, state, view])
+          }
+          const { changeset, merge_request, turn: last } = yield* of(id)
+          assert.deepInclude(changeset, { id: the.changesets[1], files: 2, additions: 3, deletions: 1 })
+          assert.deepInclude(merge_request, { number: 7, state: "merged", waits_for: [] })
+          assert.strictEqual(last?.state, "interrupted")
+        })
+      )
+
+      it.effect("is the same whether a row was kept in each commit, or made of the log later", () =>
+        Effect.gen(function* () {
+          const { add, db, of } = yield* world
+          const catchUp = yield* makeWorkCatchUp
+          const walks = FastCheck.array(
+            FastCheck.array(FastCheck.nat(kinds.length - 1), { minLength: 1, maxLength: 3 }),
+            {
+              minLength: 1,
+              maxLength: 12
+            }
+          )
+          for (const [walk, forgottenAt] of FastCheck.sample(FastCheck.tuple(walks, FastCheck.nat(11)), 25)) {
+            const { id } = yield* add("walk")
+            const the = yield* things
+            // As with the first message.
+            yield* db.run(db.sql`update sessions set turn_count = 1 where id = ${id}`)
+            for (const [index, events] of walk.entries()) {
+              // A release that knows of no rows leaves the row as it was.
+              const before = yield* db.first(
+                db.sql<{ facts: string }>`select * from work_rows where session_id = ${id}`
+              )
+              yield* tell(
+                id,
+                events.map((kind) => kinds[kind]?.(the) ?? assert.fail())
+              )
+              if (index !== forgottenAt) continue
+              yield* db.run(db.sql`delete from work_rows where session_id = ${id}`)
+              if (before !== undefined) yield* db.run(db.sql`insert into work_rows ${db.sql.insert({ ...before })}`)
+            }
+            // The last commit may be the one that was forgotten.
+            yield* catchUp
+            const kept = yield* of(id)
+            yield* db.run(db.sql`delete from work_rows where session_id = ${id}`)
+            yield* catchUp
+            const made = yield* of(id)
+            assert.deepStrictEqual(
+              { ...shownOf(kept), unread: false },
+              { ...shownOf(made), unread: false },
+              JSON.stringify(walk)
+            )
+          }
+        })
+      )
+
+      it.effect("finds the oldest question among many sessions, and counts what waits and works", () =>
+        Effect.gen(function* () {
+          const { add, all, list, works, principal, workspaceId } = yield* world
+          for (let index = 0; index < 60; index++) {
+            const { id } = yield* add(`session ${index}`)
+            const the = yield* things
+            yield* tell(id, [
+              turn(the, 0, "queued", "queued"),
+              ...(index % 10 === 0 ? [question(the, 0, "action_required")] : [turn(the, 0, "succeeded", "succeeded")])
+            ])
+          }
+          const { counts, items, next_cursor } = yield* list({ view: "waiting", limit: 200 })
+          assert.deepStrictEqual(
+            items.map(({ questions: [asked], state, title }) => [title, state, asked?.title]),
+            [50, 40, 30, 20, 10, 0].map((index) => [`session ${index}`, "asks", "change 0"])
+          )
+          assert.deepStrictEqual([counts.waiting, counts.working, counts.unread, next_cursor], [6, 0, 60, null])
+          assert.lengthOf(yield* all({ limit: 7 }), 60)
+          const stranger: Principal = { ...principal, accountId: (yield* newAccount).id }
+          assert.strictEqual(yield* codeOf(works.list(stranger, workspaceId, {})), "not_found")
+          assert.strictEqual(yield* codeOf(list({ cursor: "MTp4" })), "invalid_cursor")
+        })
+      )
+
+      it.effect("gives each session once by pages of any size, those without a turn among them", () =>
+        Effect.gen(function* () {
+          const { add, all, list } = yield* world
+          const expected: Array<string> = []
+          for (let index = 0; index < 12; index++) {
+            const { id } = yield* add(`session ${index}`)
+            expected.unshift(`session ${index}`)
+            if (index % 3 > 0) yield* tell(id, [turn(yield* things, 0, "queued", "queued")])
+          }
+          const first = yield* list({ limit: 200 })
+          assert.sameMembers(
+            first.items.map(({ title }) => title ?? ""),
+            expected
+          )
+          for (const limit of [1, 2, 3, 5, 11, 12, 200])
+            assert.deepStrictEqual(
+              yield* all({ limit }),
+              first.items.map(({ title }) => title)
+            )
+          assert.deepStrictEqual((yield* list({ sessionIds: ["sess_none", ""] })).items, [])
+        })
+      )
+
+      it.effect("tells each person what is new, never by their own words, in whatever order they look", () =>
+        Effect.gen(function* () {
+          const { add, list, of, principal: owner, works, workspaceId } = yield* world
+          const other = yield* member(owner, workspaceId)
+          const { id } = yield* add("shared")
+          const the = yield* things
+          const unread = Effect.gen(function* () {
+            const [mine, theirs] = [yield* of(id), yield* of(id, other)]
+            return [mine.unread, theirs.unread]
+          })
+          yield* tell(id, [turn(the, 0, "queued", "queued")], { kind: "account", id: owner.accountId })
+          assert.deepStrictEqual(yield* unread, [false, true])
+          yield* tell(id, [turn(the, 0, "succeeded", "succeeded")])
+          assert.deepStrictEqual(yield* unread, [true, true])
+          const { event_watermark } = yield* of(id)
+          assert.deepStrictEqual(yield* works.see(owner, id, event_watermark), {
+            session_id: id,
+            seq: event_watermark,
+            unread: false
+          })
+          // Another device was behind, and one has sent nonsense.
+          yield* works.see(owner, id, 1)
+          assert.strictEqual((yield* works.see(owner, id, 2_000_000_000)).seq, event_watermark)
+          assert.deepStrictEqual(yield* unread, [false, true])
+          yield* tell(id, [turn(the, 1, "queued", "queued")], { kind: "account", id: other.accountId })
+          yield* works.see(other, id, event_watermark)
+          assert.deepStrictEqual(yield* unread, [true, false])
+          assert.deepStrictEqual(
+            (yield* list({ view: "unread" })).items.map(({ title }) => title),
+            ["shared"]
+          )
+          assert.deepStrictEqual((yield* list({ view: "unread" }, other)).counts.unread, 0)
+          assert.deepStrictEqual(yield* works.unsee(other, id), { session_id: id, seq: null, unread: true })
+          assert.deepStrictEqual(yield* unread, [true, true])
+          const stranger: Principal = { ...owner, accountId: (yield* newAccount).id }
+          assert.strictEqual(yield* codeOf(works.see(stranger, id, 1)), "not_found")
+        })
+      )
+
+      it.effect("forgets a session that is deleted, at once", () =>
+        Effect.gen(function* () {
+          const { add, list, principal, works } = yield* world
+          const { id } = yield* add("gone")
+          yield* tell(id, [sealed(yield* things, 0)])
+          yield* works.see(principal, id, 1)
+          assert.strictEqual((yield* list()).counts.waiting, 1)
+          yield* (yield* Deletions).deleteSession(principal, id)
+          const { counts, items } = yield* list()
+          assert.deepStrictEqual([counts.waiting, items], [0, []])
+          assert.strictEqual(yield* codeOf(works.see(principal, id, 1)), "not_found")
+          yield* yield* makeWorkCatchUp
+          assert.deepStrictEqual((yield* list()).items, [])
+        })
+      )
+    })
+  })
+}

@@ -1,4 +1,4 @@
-import { signal } from "@preact/signals"
+import { signal, useSignal } from "@preact/signals"
 import type { WorkItem } from "@reins/client"
 import { agentName } from "../agents/AgentNames.js"
 import { useLoaded } from "../api/Loading.js"
@@ -119,21 +119,34 @@ const Filters = () => {
   )
 }
 
-const SectionList = ({ list, section }: { readonly section: Section; readonly list: ReadonlyArray<Standing> }) =>
-  list.length === 0 ? null : (
+/** The rows of a part that are shown until somebody wants more of them. */
+const rowsOfStep = 25
+
+const SectionList = ({ list, section }: { readonly section: Section; readonly list: ReadonlyArray<Standing> }) => {
+  const shown = useSignal(rowsOfStep)
+  const left = list.length - shown.value
+  return list.length === 0 ? null : (
     <section class="inbox" aria-label={titles[section]}>
       <h2>
         {titles[section]} <span class="fine">{list.length}</span>
       </h2>
       <ul>
-        {list.map((standing) => (
+        {list.slice(0, shown.value).map((standing) => (
           <li key={standing.item.session_id}>
             <SessionRow standing={standing} section={section} />
           </li>
         ))}
       </ul>
+      {left > 0 && (
+        <p class="middle">
+          <button type="button" onClick={() => (shown.value += rowsOfStep)}>
+            Show {Math.min(left, rowsOfStep)} more of {list.length}
+          </button>
+        </p>
+      )}
     </section>
   )
+}
 
 const SessionRow = ({ section, standing: { item } }: { readonly standing: Standing; readonly section: Section }) => {
   const { changeset, cost_usd, labels, session_id, since, title, unread } = item

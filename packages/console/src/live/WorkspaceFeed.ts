@@ -4,6 +4,8 @@ import { brokenBy, pause } from "./Breaks.js"
 import type { Feed, News } from "./Hub.js"
 
 const sessionsOfPage = 200
+/** The newest sessions that are read at first, and with each wish for more. */
+const sessionsOfStep = 500
 /** The most waiting sessions that are shown. The server counts all. */
 const mostWaiting = 1000
 /** Sessions are asked for together, and so many fit into an address. */
@@ -21,7 +23,7 @@ export class WorkspaceFeed implements Feed {
   private readonly moved = new Set<string>()
   private readonly closed = new AbortController()
   private settling: ReturnType<typeof setTimeout> | undefined
-  private wanted = sessionsOfPage
+  private wanted = sessionsOfStep
   private hasMore = false
   private isBroken = false
   private isWhole = false
@@ -40,7 +42,7 @@ export class WorkspaceFeed implements Feed {
   }
 
   readonly more = (): void => {
-    this.wanted += sessionsOfPage
+    this.wanted += sessionsOfStep
     this.look().catch((error) => this.break(error))
   }
   readonly again = (sessionId: string): void => this.move(sessionId)
@@ -83,19 +85,19 @@ export class WorkspaceFeed implements Feed {
     }
   }
 
-  /** Reads the list anew: what waits, however old it is, and the newest. Gives the position up to which it is true. */
+  /** Reads the list anew: the newest sessions, and what waits, however old it is. Gives the position up to which it is true. */
   private async look(): Promise<number> {
-    const waiting = await this.read("waiting", mostWaiting)
     const open = await this.read("open", this.wanted)
+    const older = open.hasMore ? (await this.read("waiting", mostWaiting)).items : []
     this.hasMore = open.hasMore
-    const items = new Map<string, WorkItem>([...waiting.items, ...open.items].map((item) => [item.session_id, item]))
+    const items = new Map<string, WorkItem>([...older, ...open.items].map((item) => [item.session_id, item]))
     const gone = [...this.standings.keys()].filter((id) => !items.has(id))
     for (const id of gone) this.standings.delete(id)
     if (this.isBroken) this.tell({ kind: "healed" })
     this.isBroken = false
     this.isWhole = true
     await this.put([...items.values()], gone)
-    return waiting.watermark
+    return open.watermark
   }
 
   private async read(view: "waiting" | "open", most: number) {

@@ -13,7 +13,7 @@ export const rows: "first" | "others" | "all" = isSoak
     : "first"
 
 /** Generated requests to every operation, half of them on each database. */
-export const fuzzRequests = share(2400, 20_000)
+export const fuzzRequests = share(3200, 20_000)
 
 /** The seed of those requests: always the same in `npm test`, another one each time in a soak. The name of the test tells it. */
 export const fuzzSeed = Number(process.env["REINS_FUZZ_SEED"] ?? share(20_260_131, Date.now() % 1_000_000_000))
@@ -68,7 +68,7 @@ export const countedCalls = share(300, 1000)
 export const sentKeys = share(60, 200)
 
 /** Random steps of an agent after each of which the digest of its work is compared with the files. */
-export const subjectSteps = share(20, 300)
+export const subjectSteps = share(30, 300)
 
 /** Random walks of an agent that hides and shows files with its git. */
 export const hiddenTrees = share(3, 300)

@@ -1,7 +1,8 @@
 // The limit of `npm test`, and the judgement of a run by it.
 
-/** Above so many processor seconds `npm test` fails, on a machine whose yardstick takes half a second. */
-export const limitSeconds = 600
+/** Above so many processor seconds `npm test` fails, on a machine whose yardstick takes half a second. The goal is lower. */
+export const limitSeconds = 700
+const goalSeconds = 600
 const yardOfLimit = 0.5
 
 /** The limit of a run. Whoever asks for another one gets it only when it is lower. */
@@ -14,7 +15,7 @@ export const limitOf = (asked) => (Number(asked) > 0 ? Math.min(limitSeconds, Nu
 export const judged = (cost, yards, limit = limitSeconds) => {
   const yard = yards.reduce((sum, each) => sum + each, 0) / yards.length
   const told = Math.round((cost * yardOfLimit) / yard)
-  const what = `the tests cost ${told} processor seconds. Above ${limit} they fail.`
+  const what = `the tests cost ${told} processor seconds. The goal is ${goalSeconds}, and above ${limit} they fail.`
   return {
     told,
     isOver: told > limit,

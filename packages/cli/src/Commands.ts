@@ -26,6 +26,12 @@ export const workCommands: ReadonlyArray<Entry> = [
     load: async () => (await import("./client/Open.js")).open
   },
   {
+    name: "status",
+    about: "What waits for you, and what agents work on",
+    group: work,
+    load: async () => (await import("./client/Status.js")).status
+  },
+  {
     name: "sessions",
     about: "The sessions of agents: list, watch, diff, share, deliver",
     group: work,

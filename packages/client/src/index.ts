@@ -78,3 +78,4 @@ export {
   WebhookVerificationError,
   webhooks
 } from "./Webhooks.js"
+export { workSentence } from "./WorkSentence.js"

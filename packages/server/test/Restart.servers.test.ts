@@ -17,6 +17,11 @@ it("a turn that was running when the server was killed is interrupted, leaves no
   const session_id = await caller.newSession(before)
   const begun = await beginTurn(before, session_id, endlessTool(), "tool.started")
   assert.isNotEmpty(processesOf(begun.lease_id))
+  const standingOf = async ({ workspaces }: typeof before) =>
+    (await workspaces.listWork({ workspace_id: caller.workspaceId, session_ids: session_id })).items.map(
+      ({ state, view }) => `${state}, ${view}`
+    )
+  assert.deepStrictEqual(await standingOf(before), ["running, working"])
   first.kill("SIGKILL")
   await first.ended
 
@@ -26,9 +31,11 @@ it("a turn that was running when the server was killed is interrupted, leaves no
   assert.deepStrictEqual([turn.state, turn.reason], ["interrupted", "service_restart"])
   assert.isEmpty(processesOf(begun.lease_id))
   assert.strictEqual((await after.sessions.get({ session_id })).activity, "attention")
+  assert.deepStrictEqual(await standingOf(after), ["interrupted, waiting"])
   await assertWorkerLost(after, begun.job_id)
   await after.turns.acknowledge({ turn_id: turn.id })
   await assertAnswers(after, session_id)
+  assert.deepStrictEqual(await standingOf(after), ["idle, open"])
   await wholeLog(after, session_id)
   second.kill("SIGTERM")
   assert.deepStrictEqual(await second.ended, { code: 0, signal: null })

@@ -22,7 +22,7 @@ export interface Remote {
   readonly otherWorkspaces: ReadonlyArray<string>
 }
 
-/** The exit codes of the commands that follow a turn. */
+/** The exit codes of the commands that follow a turn, or ask what waits. */
 export const exitCodes = {
   /** The command could not be carried out. */
   failed: 1,
@@ -31,6 +31,8 @@ export const exitCodes = {
   deliveryFailed: 4,
   /** The turn goes on without this command. */
   detached: 5,
+  /** Something waits for the person who asks. */
+  somethingWaits: 6,
   cancelled: 130
 } as const
 

@@ -1,5 +1,13 @@
 import type { FormContent } from "@reins/base/domain/Form"
-import { askedText, escapeUnseen, type Interaction, type Reins, shownName } from "@reins/client"
+import {
+  askedText,
+  escapeUnseen,
+  type Interaction,
+  type Reins,
+  ReinsApiError,
+  shownName,
+  type WorkList
+} from "@reins/client"
 import { argument, flag, option, optionalArgument } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
@@ -19,9 +27,27 @@ const openOf = (reins: Reins, session_id: string): Promise<ReadonlyArray<Interac
 /** The open questions of the sessions that wait for a person. */
 const openIn = async (reins: Reins, workspace_id: string): Promise<ReadonlyArray<Interaction>> => {
   const found: Array<Interaction> = []
-  for await (const { activity, id } of reins.sessions.list({ workspace_id, limit: 100 }))
-    if (activity === "requires_action") found.push(...(await openOf(reins, id)))
+  for (const id of await askingIn(reins, workspace_id)) found.push(...(await openOf(reins, id)))
   return found
+}
+
+/** The sessions that ask something. A server of an earlier release has no list of them, so that all are looked through. */
+const askingIn = async (reins: Reins, workspace_id: string): Promise<ReadonlyArray<string>> => {
+  const found: Array<string> = []
+  try {
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const query = { workspace_id, view: "waiting" as const, limit: 200, ...(cursor !== undefined && { cursor }) }
+      const page: WorkList = await reins.workspaces.listWork(query)
+      found.push(...page.items.filter(({ questions }) => questions.length > 0).map(({ session_id }) => session_id))
+      cursor = page.next_cursor
+    }
+    return found
+  } catch (error) {
+    if (!(error instanceof ReinsApiError) || error.status !== 404) throw error
+    for await (const { activity, id } of reins.sessions.list({ workspace_id, limit: 100 }))
+      if (activity === "requires_action") found.push(id)
+    return found
+  }
 }
 
 /** `reins requests` */

@@ -75,15 +75,18 @@ export const foldWork = (before: WorkFacts, { payload, subjects, type }: Event):
 
 const withTurn = (before: WorkFacts, turn: Turn): WorkFacts => {
   const { [turn.id]: _, ...others } = before.unsettled
-  const isSettled = turnStates.isTerminal(turn.state) && !holdsQueue(turn)
-  const unsettled = isSettled ? others : { ...others, [turn.id]: turn.state }
+  const hasEnded = turnStates.isTerminal(turn.state)
+  const unsettled = hasEnded && !holdsQueue(turn) ? others : { ...others, [turn.id]: turn.state }
+  // The turn that asks is the one that runs, and nobody answers an agent that has ended.
+  const questions = hasEnded && turn.id in before.unsettled ? [] : before.questions
   // A later turn may wait in the queue while an earlier one runs.
   const isOlder = before.turn !== null && turn.ordinal < before.turn.ordinal
   const waits = turn.state === "queued" && before.turn !== null && !turnStates.isTerminal(before.turn.state)
-  if (isOlder || (waits && before.turn?.id !== turn.id)) return { ...before, unsettled }
+  if (isOlder || (waits && before.turn?.id !== turn.id)) return { ...before, questions, unsettled }
   const { id, ordinal, reason, reason_message, state } = turn
   return {
     ...before,
+    questions,
     unsettled,
     turn: { id, ordinal, state, reason, reason_message },
     hasFailed: state === "failed"
@@ -93,7 +96,13 @@ const withTurn = (before: WorkFacts, turn: Turn): WorkFacts => {
 const withQuestion = (before: WorkFacts, { interaction, turn }: EventPayloads["turn.action_required"]): WorkFacts => {
   const others = before.questions.filter(({ id }) => id !== interaction.id)
   const { expires_at, id, kind, subject, title } = interaction
-  const asked = { id, kind, title: title.slice(0, longestTitle), complete: subject?.complete ?? true, expires_at }
+  const asked = {
+    id,
+    kind,
+    title: title.slice(0, longestTitle),
+    complete: kind !== "approval" || subject?.complete === true,
+    expires_at
+  }
   const questions = interaction.state === "pending" ? [...others, asked].slice(0, mostQuestions) : others
   return { ...withTurn(before, turn), questions }
 }

@@ -204,6 +204,8 @@ for (const { layer, name } of databases) {
             [turn(the, 1, "queued", "queued"), "running", "working"],
             [question(the, 0, "action_required"), "asks", "waiting"],
             [question(the, 0, "action_resolved"), "running", "working"],
+            // Its turn ends before anybody has answered.
+            [question(the, 0, "action_required"), "asks", "waiting"],
             [turn(the, 0, "failed", "failed"), "queued", "working"],
             [turn(the, 1, "interrupted", "interrupted"), "interrupted", "waiting"],
             [

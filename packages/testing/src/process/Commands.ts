@@ -77,6 +77,7 @@ export const commands: Readonly<Record<string, string>> = {
   "projects show": "prj_none",
   "push-key": "",
   requests: "",
+  status: "",
   restore: "none",
   run: "Hello. --model scripted-1",
   "sessions archive": "SESSION",

@@ -19,7 +19,7 @@ export const status = remoteCommand({
     exitCode: flag("exit-code", "Exit with 6 while something waits for you"),
     workspace: workspaceOption
   },
-  details: "What waits for you, what agents work on, open merge requests, and what begins by itself.",
+  details: "Open merge requests and automations that are paused are told too. Ids are short, and every command takes them.",
   examples: [
     ["reins status", "What waits for you, and what works"],
     ["reins status --exit-code || notify-send 'An agent waits'", "Tell when something waits"],

@@ -51,6 +51,7 @@ const noRights: Readonly<Record<string, string>> = {
   sessions: "the key that pays",
   usage_days: "the key that has paid",
   deletions: "who has asked for it",
+  seen_marks: "who has seen the session",
   deliveries: "the key that signs commits"
 }
 

@@ -1,3 +1,4 @@
+import { shortened } from "@reins/base/base/CutText"
 import { type Automation, type Reins, ReinsApiError, type WorkItem, workSentence } from "@reins/client"
 import { flag } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
@@ -9,6 +10,7 @@ import { shortIdIn } from "./Resolve.js"
 
 /** The most sessions of a part that are shown. The counts are those of all. */
 const mostShown = 50
+const mostOfTitle = 60
 
 const bold = (text: string): string => painter(process.stdout)("bold", text)
 
@@ -19,7 +21,8 @@ export const status = remoteCommand({
     exitCode: flag("exit-code", "Exit with 6 while something waits for you"),
     workspace: workspaceOption
   },
-  details: "Open merge requests and automations that are paused are told too. Ids are short, and every command takes them.",
+  details:
+    "Open merge requests and automations that are paused are told too. Ids are short, and every command takes them.",
   examples: [
     ["reins status", "What waits for you, and what works"],
     ["reins status --exit-code || notify-send 'An agent waits'", "Tell when something waits"],
@@ -75,7 +78,7 @@ const part = (title: string, count: number, items: ReadonlyArray<WorkItem>, all:
     .slice(0, mostShown)
     .map((item) => [
       `  ${shortIdIn(item.session_id, all)}`,
-      (item.title ?? "-").replaceAll(/\s+/g, " ").slice(0, 60),
+      shortened((item.title ?? "-").replaceAll(/\s+/g, " "), mostOfTitle),
       `${workSentence(item)}${item.unread ? " (new)" : ""}`
     ])
   process.stdout.write(table(rows))

@@ -66,7 +66,7 @@ export const WorkQuestion = Schema.Struct({
 })
 
 export const WorkItem = Schema.Struct({
-  session_id: field(SessionId, "The session."),
+  session_id: field(SessionId, "The session that it is about."),
   short_id: field(Schema.String, "The last four characters of its id, for people."),
   title: field(Schema.NullOr(Schema.String), "Its title; null for none."),
   labels: field(Labels, "Names and values that clients gave it."),
@@ -130,7 +130,13 @@ export const WorkItem = Schema.Struct({
         web_url: field(Schema.NullOr(Schema.String), "Its page on the forge; null until it is open."),
         base_branch: field(Schema.String, "The branch that it is to be merged into."),
         checks: field(
-          Schema.NullOr(Schema.Struct({ passing: count, failing: count, pending: count })),
+          Schema.NullOr(
+            Schema.Struct({
+              passing: field(count, "The number of checks that have passed."),
+              failing: field(count, "The number of checks that have failed."),
+              pending: field(count, "The number of checks that have not ended.")
+            })
+          ),
           "The checks of its head as numbers; null before the first look, and where the forge does not show them all."
         ),
         threads: field(Schema.NullOr(count), "The threads that are not resolved; null where nobody knows."),
@@ -172,7 +178,7 @@ export const WorkList = Schema.Struct({
 export type WorkList = typeof WorkList.Type
 
 export const SessionSeen = Schema.Struct({
-  session_id: field(SessionId, "The session."),
+  session_id: field(SessionId, "The session that it is about."),
   seq: field(
     Schema.NullOr(count),
     "The `seq` up to which the caller has seen the events of the session; null where all of them are new."

@@ -1,3 +1,4 @@
+import { cutText } from "@reins/base/base/CutText"
 import type { EventPayloads, NewEvent } from "@reins/base/domain/Event"
 import type { ChangesetId } from "@reins/base/domain/Ids"
 import type { SessionLifecycle } from "../sessions/rows/Session.js"
@@ -99,7 +100,7 @@ const withQuestion = (before: WorkFacts, { interaction, turn }: EventPayloads["t
   const asked = {
     id,
     kind,
-    title: title.slice(0, longestTitle),
+    title: cutText(title, longestTitle),
     complete: kind !== "approval" || subject?.complete === true,
     expires_at
   }

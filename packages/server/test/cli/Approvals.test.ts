@@ -3,7 +3,7 @@ import { eventually } from "@reins/testing/process/Waiting"
 import { variants } from "@reins/testing/Variants"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
-import { git, keys, reinsAt, terminal, worldForFile } from "./Cli.js"
+import { git, keys, reinsAt, reinsProcess, terminal, worldForFile } from "./Cli.js"
 
 const world = worldForFile({ manifests: askingAgents("supported") })
 
@@ -43,16 +43,29 @@ describe("what an agent asks", () => {
     })
   })
 
-  it("is left with --json to whoever reads the events", async () => {
+  it("is left with --json to whoever reads the events, and is in the status until nothing waits", async () => {
     const { at, client, workspaceId } = world()
+    for await (const { id } of client.sessions.list({ workspace_id: workspaceId }))
+      await client.sessions.archive({ session_id: id })
     const running = reinsAt(at, [...run, "--json"])
     const asked = await eventually("a question", async () => {
       const [session] = (await client.sessions.list({ workspace_id: workspaceId, limit: 1 })).items
       return (await client.interactions.list({ session_id: session?.id ?? "", state: "pending" })).items[0]
     })
+    const waiting = await reinsProcess(at, ["status", "--exit-code"])
+    assert.deepStrictEqual([waiting.status, waiting.stderr], [6, ""])
+    assert.match(waiting.stdout, /^Waits for you: 1\n {2}\w{4} .* Asks you: write(?: \(new\))?\nAgents work: nothing\n/)
+    const listed = await reinsProcess(at, ["requests", "--json"])
+    assert.strictEqual(JSON.parse(listed.stdout).id, asked.id)
     await client.interactions.answer({ interaction_id: asked.id, answer: "once" })
     const { status, stderr, stdout } = await running
     assert.deepStrictEqual([status, stderr], [0, ""])
+    const made = await reinsAt(at, ["status", "--json", "--exit-code"])
+    assert.deepStrictEqual([made.status, JSON.parse(made.stdout).waiting[0]?.state], [6, "review"])
+    await client.sessions.archive({ session_id: asked.session_id })
+    const calm = await reinsAt(at, ["status", "--exit-code"])
+    assert.deepStrictEqual([calm.status, calm.stderr], [0, ""])
+    assert.include(calm.stdout, "Waits for you: nothing\n")
     assert.nestedPropertyVal(JSON.parse(stdout.trimEnd().split("\n").at(-1) ?? ""), "changeset.file_count", 1)
   })
 

@@ -17,6 +17,9 @@ type Told = Pick<WrittenEvent, "type" | "payload" | "subjects" | "seq" | "actor"
 /** Events of the log that are read at once, and sessions that are looked at at once. */
 const batch = 500
 
+/** The keys whose accounts are remembered. */
+const mostKeys = 1_000
+
 /** The part of the time that the event loop is left to others while sessions of earlier releases get their rows. */
 const restsPerWork = 3
 
@@ -27,13 +30,17 @@ const makeKeep = Effect.gen(function* () {
   const keys = yield* ApiKeyStore
   const log = yield* SessionLog.make
 
-  const authorOf = ({ actor }: Told): Effect.Effect<AccountId | null> => {
+  // A key never changes its account.
+  const known = new Map<string, AccountId>()
+  const authorOf = Effect.fnUntraced(function* ({ actor }: Told) {
     // Boundary: the id of an actor is that of its kind.
-    if (actor.kind === "account") return Effect.succeed(actor.id as AccountId)
-    return actor.kind === "api_key"
-      ? Effect.map(keys.accountOf(actor.id), (account) => account ?? null)
-      : Effect.succeed(null)
-  }
+    if (actor.kind === "account") return actor.id as AccountId
+    if (actor.kind !== "api_key") return null
+    const account = known.get(actor.id) ?? (yield* keys.accountOf(actor.id)) ?? null
+    if (known.size >= mostKeys) known.clear()
+    if (account !== null) known.set(actor.id, account)
+    return account
+  })
 
   const withEvent = Effect.fnUntraced(function* (before: Standing, event: Told) {
     const facts = foldWork(before.facts, event)

@@ -13,7 +13,7 @@ import type { SessionRow } from "../rows/SessionRow.js"
 import { queueRoom } from "../rows/SessionRules.js"
 import { SessionStore } from "../rows/SessionStore.js"
 import { type Turn, waitingTurnState } from "../rows/Turn.js"
-import { isWaiting } from "../rows/TurnConditions.js"
+import { isHolding, isLive, isWaiting } from "../rows/TurnConditions.js"
 import { payingKey } from "../usage/SessionBudgets.js"
 import { toRow } from "./TurnRow.js"
 
@@ -32,12 +32,18 @@ export const turnQueue = Effect.gen(function* () {
   const waiting = sql.literal(isWaiting("turns"))
   const room = queueRoom(limits.queuedTurns)
 
+  const firstToStart = db.prepare(
+    (sessionId: string) => sql<{ job_id: JobId }>`select turns.job_id from turns
+      join sessions on sessions.id = turns.session_id
+      where turns.session_id = ${sessionId} and ${waiting} and sessions.lifecycle <> 'closed'
+        and not exists (select 1 from turns as other where other.session_id = turns.session_id
+          and (${sql.literal(isLive("other"))} or ${sql.literal(isHolding("other"))}))
+      order by turns.ordinal limit 1`
+  )
+
   /** Releases the job of the first waiting turn, unless another turn is live or holds the queue. */
   const dispatch = Effect.fnUntraced(function* (sessionId: SessionId) {
-    const session = yield* sessions.find(sessionId)
-    if (session === undefined || !mayStart(session)) return
-    const next = yield* db.first(sql<{ job_id: JobId }>`select job_id from turns
-      where session_id = ${sessionId} and ${waiting} order by ordinal limit 1`)
+    const next = yield* db.first(firstToStart(sessionId))
     if (next !== undefined) yield* jobs.release(next.job_id)
   })
 
@@ -88,6 +94,3 @@ export const turnQueue = Effect.gen(function* () {
 
   return { add, addAnyway, dispatch }
 })
-
-const mayStart = (session: SessionRow): boolean =>
-  session.turns.active === null && session.turns.held === 0 && session.lifecycle !== "closed"

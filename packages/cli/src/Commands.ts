@@ -27,7 +27,7 @@ export const workCommands: ReadonlyArray<Entry> = [
   },
   {
     name: "status",
-    about: "What waits for you, and what agents work on",
+    about: "Tell what waits for you, and what agents work on",
     group: work,
     load: async () => (await import("./client/Status.js")).status
   },

@@ -23,7 +23,6 @@ import { put } from "@reins/testing/git/Fixture"
 import { pathsOf } from "@reins/testing/sessions/Paths"
 import { services } from "@reins/testing/sessions/Services"
 import { flowDatabases, forgeDatabases } from "@reins/testing/store/Databases"
-import { variants } from "@reins/testing/Variants"
 import { forgesOn } from "@reins/testing/Volume"
 import { Effect, Layer, Logger, type Scope } from "effect"
 import { begin, end } from "../delegations/Children.js"
@@ -226,31 +225,29 @@ for (const { layer, name } of flowDatabases) {
       })
     )
 
-    variants(() => {
-      rule(
-        "a refusal stands with the run: without a connection to the forge, and of an owner who may no longer write",
-        Effect.gen(function* () {
-          const made = yield* issueOn("github", { deliver: { merge_request: {} } })
-          // An active one of the same host would be taken.
-          yield* (yield* Connections).update(made.principal, made.connection.id, { state: "disabled" })
-          yield* made.ring
-          const { id } = yield* doTurn(made, made.automation.id, { "a.txt": "TWO\n" })
-          yield* work
-          const run = yield* made.runs.get(made.principal, id)
-          assert.isNotNull(run.delivery_id)
-          assert.deepInclude(run, { undelivered_reason: "connection_required", merge_request_id: null })
+    rule(
+      "a refusal stands with the run: without a connection to the forge, and of an owner who may no longer write",
+      Effect.gen(function* () {
+        const made = yield* issueOn("github", { deliver: { merge_request: {} } })
+        // An active one of the same host would be taken.
+        yield* (yield* Connections).update(made.principal, made.connection.id, { state: "disabled" })
+        yield* made.ring
+        const { id } = yield* doTurn(made, made.automation.id, { "a.txt": "TWO\n" })
+        yield* work
+        const run = yield* made.runs.get(made.principal, id)
+        assert.isNotNull(run.delivery_id)
+        assert.deepInclude(run, { undelivered_reason: "connection_required", merge_request_id: null })
 
-          yield* made.runs.start(made.principal, made.automation.id)
-          const later = yield* doTurn(made, made.automation.id, { "a.txt": "THREE\n" })
-          const { run: write, sql } = yield* Database
-          yield* write(sql`update workspace_members set role = 'viewer' where workspace_id = ${made.workspaceId}`)
-          yield* work
-          yield* write(sql`update workspace_members set role = 'owner' where workspace_id = ${made.workspaceId}`)
-          const lost = yield* made.runs.get(made.principal, later.id)
-          assert.deepInclude(lost, { undelivered_reason: "owner_lost_access", delivery_id: null })
-        })
-      )
-    })
+        yield* made.runs.start(made.principal, made.automation.id)
+        const later = yield* doTurn(made, made.automation.id, { "a.txt": "THREE\n" })
+        const { run: write, sql } = yield* Database
+        yield* write(sql`update workspace_members set role = 'viewer' where workspace_id = ${made.workspaceId}`)
+        yield* work
+        yield* write(sql`update workspace_members set role = 'owner' where workspace_id = ${made.workspaceId}`)
+        const lost = yield* made.runs.get(made.principal, later.id)
+        assert.deepInclude(lost, { undelivered_reason: "owner_lost_access", delivery_id: null })
+      })
+    )
 
     rule(
       "an issue is closed by the merge request of a hook alone",

@@ -154,31 +154,29 @@ for (const database of forgeDatabases) {
       })
     )
 
-    variants(() => {
-      it.scoped("commits that people push meanwhile stay below, and a branch that keeps moving is handed over", () =>
-        Effect.gen(function* () {
-          const { branch, commits, handedOver, head, origin, putAnew, say, settled, show } = yield* followed("gitlab")
-          origin.commitOn(branch, "theirs.txt", "theirs\n")
-          let count = 0
-          origin.gate.asked = (_method, url) => {
-            if (url.includes("service=git-receive-pack")) origin.commitOn(branch, `faster-${++count}.txt`, "faster\n")
-          }
-          yield* say("a.txt=TWO")
-          assert.deepInclude(yield* handedOver, { reason: "head_keeps_moving" })
-          assert.deepStrictEqual([show("a.txt"), count], ["ONE", 3])
-          const theirs = head()
-          origin.gate.asked = () => {}
-          yield* putAnew()
-          yield* waitFor(
-            Effect.sync(() => head()),
-            (now) => now !== theirs
-          )
-          yield* settled(2)
-          assert.strictEqual(origin.git("rev-parse", `${head()}^`), theirs)
-          assert.deepStrictEqual([show("a.txt"), show("theirs.txt"), commits()], ["TWO", "theirs", 5])
-        })
-      )
-    })
+    it.scoped("commits that people push meanwhile stay below, and a branch that keeps moving is handed over", () =>
+      Effect.gen(function* () {
+        const { branch, commits, handedOver, head, origin, putAnew, say, settled, show } = yield* followed("gitlab")
+        origin.commitOn(branch, "theirs.txt", "theirs\n")
+        let count = 0
+        origin.gate.asked = (_method, url) => {
+          if (url.includes("service=git-receive-pack")) origin.commitOn(branch, `faster-${++count}.txt`, "faster\n")
+        }
+        yield* say("a.txt=TWO")
+        assert.deepInclude(yield* handedOver, { reason: "head_keeps_moving" })
+        assert.deepStrictEqual([show("a.txt"), count], ["ONE", 3])
+        const theirs = head()
+        origin.gate.asked = () => {}
+        yield* putAnew()
+        yield* waitFor(
+          Effect.sync(() => head()),
+          (now) => now !== theirs
+        )
+        yield* settled(2)
+        assert.strictEqual(origin.git("rev-parse", `${head()}^`), theirs)
+        assert.deepStrictEqual([show("a.txt"), show("theirs.txt"), commits()], ["TWO", "theirs", 5])
+      })
+    )
 
     for (const kind of forgesOn(name))
       it.scoped(`a push that ${kind} refuses with 401 is handed over, and delivered once after it is mended`, () =>
@@ -316,51 +314,49 @@ for (const database of forgeDatabases) {
       )
     })
 
-    variants(() => {
-      it.scoped("a conflict with the commits of a person is handed over, and nothing is pushed over them", () =>
-        Effect.gen(function* () {
-          const { branch, handedOver, head, origin, say } = yield* followed("github")
-          const theirs = origin.commitOn(branch, "a.txt", "THEIRS\n")
-          yield* say("a.txt=OURS")
-          assert.deepInclude(yield* handedOver, { reason: "merge_conflict" })
-          assert.strictEqual(head(), theirs)
-        })
-      )
+    it.scoped("a conflict with the commits of a person is handed over, and nothing is pushed over them", () =>
+      Effect.gen(function* () {
+        const { branch, handedOver, head, origin, say } = yield* followed("github")
+        const theirs = origin.commitOn(branch, "a.txt", "THEIRS\n")
+        yield* say("a.txt=OURS")
+        assert.deepInclude(yield* handedOver, { reason: "merge_conflict" })
+        assert.strictEqual(head(), theirs)
+      })
+    )
 
-      it.scoped("what was made while care was handed over is one commit once somebody has put it again", () =>
-        Effect.gen(function* () {
-          const given = yield* followed("gitlab", { ...fix, max_turns: 1 })
-          const { commits, forge, handedOver, head, model, putAnew, say, settled, show } = given
-          model.onCare = () => [{ say: "It is not mine." }]
-          forge.check({ head: head(), name: "test", state: "failed", log: "red" })
-          yield* given.ring
-          assert.deepInclude(yield* handedOver, { reason: "no_change" })
-          yield* say("a.txt=TWO")
-          yield* say("b.txt=NEW")
-          assert.strictEqual(commits(), 0)
-          yield* putAnew(every)
-          yield* settled(2)
-          assert.deepStrictEqual([show("a.txt"), show("b.txt"), commits()], ["TWO", "NEW", 1])
-          // Looks find nothing that waits.
-          yield* given.look
-          assert.lengthOf(yield* given.attentions, 2)
-        })
-      )
+    it.scoped("what was made while care was handed over is one commit once somebody has put it again", () =>
+      Effect.gen(function* () {
+        const given = yield* followed("gitlab", { ...fix, max_turns: 1 })
+        const { commits, forge, handedOver, head, model, putAnew, say, settled, show } = given
+        model.onCare = () => [{ say: "It is not mine." }]
+        forge.check({ head: head(), name: "test", state: "failed", log: "red" })
+        yield* given.ring
+        assert.deepInclude(yield* handedOver, { reason: "no_change" })
+        yield* say("a.txt=TWO")
+        yield* say("b.txt=NEW")
+        assert.strictEqual(commits(), 0)
+        yield* putAnew(every)
+        yield* settled(2)
+        assert.deepStrictEqual([show("a.txt"), show("b.txt"), commits()], ["TWO", "NEW", 1])
+        // Looks find nothing that waits.
+        yield* given.look
+        assert.lengthOf(yield* given.attentions, 2)
+      })
+    )
 
-      it.scoped("a check that goes red after the commit of a person begins a turn of care", () =>
-        Effect.gen(function* () {
-          const { commits, forge, head, model, ring, say, settled, show, care } = yield* followed("github", fix)
-          model.onCare = () => [write("a.txt", "MENDED\n"), { say: "Mended." }]
-          yield* say("a.txt=BROKEN")
-          yield* settled(1)
-          forge.check({ head: head(), name: "test", state: "failed", log: "red" })
-          yield* ring
-          const [mended] = yield* settled(2)
-          assert.deepInclude(mended, { state: "done", commit: head() })
-          assert.deepStrictEqual([show("a.txt"), commits()], ["MENDED", 2])
-          assert.deepInclude(yield* care, { state: "watching", turns: 1 })
-        })
-      )
-    })
+    it.scoped("a check that goes red after the commit of a person begins a turn of care", () =>
+      Effect.gen(function* () {
+        const { commits, forge, head, model, ring, say, settled, show, care } = yield* followed("github", fix)
+        model.onCare = () => [write("a.txt", "MENDED\n"), { say: "Mended." }]
+        yield* say("a.txt=BROKEN")
+        yield* settled(1)
+        forge.check({ head: head(), name: "test", state: "failed", log: "red" })
+        yield* ring
+        const [mended] = yield* settled(2)
+        assert.deepInclude(mended, { state: "done", commit: head() })
+        assert.deepStrictEqual([show("a.txt"), commits()], ["MENDED", 2])
+        assert.deepInclude(yield* care, { state: "watching", turns: 1 })
+      })
+    )
   })
 }

@@ -4,7 +4,6 @@ import { methods, type RequestPermissionRequest } from "@agentclientprotocol/sdk
 import { askingAgents } from "@reins/testing/harness/SmallAgent"
 import { endlessTool } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
-import { variants } from "@reins/testing/Variants"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterAll, assert, describe, it } from "vitest"
 import { git, worldForFile } from "../cli/Cli.js"
@@ -99,19 +98,17 @@ describe("reins acp", () => {
     assert.strictEqual((await prompt(script("Go on.", { say: "Again." }))).stopReason, "end_turn")
   })
 
-  variants(() => {
-    it("queues a prompt that comes while one runs", async () => {
-      const { prompt, updates } = await newSession()
-      const ends = await Promise.all([
-        prompt(script("One.", { say: "First." })),
-        prompt(script("Two.", { say: "Second." }))
-      ])
-      assert.deepStrictEqual(
-        ends.map(({ stopReason }) => stopReason),
-        ["end_turn", "end_turn"]
-      )
-      assert.match(saidIn(updates), /First\.[\s\S]*Second\./)
-    })
+  it("queues a prompt that comes while one runs", async () => {
+    const { prompt, updates } = await newSession()
+    const ends = await Promise.all([
+      prompt(script("One.", { say: "First." })),
+      prompt(script("Two.", { say: "Second." }))
+    ])
+    assert.deepStrictEqual(
+      ends.map(({ stopReason }) => stopReason),
+      ["end_turn", "end_turn"]
+    )
+    assert.match(saidIn(updates), /First\.[\s\S]*Second\./)
   })
 
   it("asks the person, and gives the answer to the agent", async () => {
@@ -136,67 +133,65 @@ describe("reins acp", () => {
     await editor.close()
   })
 
-  variants(() => {
-    it("leaves a question open when the editor closes, and asks it again in the next one", async () => {
-      let isAsked = false
-      const first = await withSession(
-        {
-          args: asking,
-          permission: () => {
-            isAsked = true
-            return new Promise(() => undefined)
-          }
-        },
-        asks()
-      )
-      first.prompt(write).catch(() => undefined)
-      await eventually("a question", () => isAsked)
-      await first.editor.close()
-      const { client, at } = asks()
-      assert.strictEqual((await client.sessions.get({ session_id: first.sessionId })).activity, "requires_action")
-      const second = await openEditor(at, {
-        permission: ({ options }) => ({
-          outcome: { outcome: "selected", optionId: options.find(({ kind }) => kind === "allow_once")?.optionId ?? "" }
-        })
+  it("leaves a question open when the editor closes, and asks it again in the next one", async () => {
+    let isAsked = false
+    const first = await withSession(
+      {
+        args: asking,
+        permission: () => {
+          isAsked = true
+          return new Promise(() => undefined)
+        }
+      },
+      asks()
+    )
+    first.prompt(write).catch(() => undefined)
+    await eventually("a question", () => isAsked)
+    await first.editor.close()
+    const { client, at } = asks()
+    assert.strictEqual((await client.sessions.get({ session_id: first.sessionId })).activity, "requires_action")
+    const second = await openEditor(at, {
+      permission: ({ options }) => ({
+        outcome: { outcome: "selected", optionId: options.find(({ kind }) => kind === "allow_once")?.optionId ?? "" }
       })
-      await initialize(second)
-      await load(second, first.sessionId, asks())
-      assert.match(JSON.stringify(second.updates), /user_message_chunk/)
-      await eventually("the end", () => saidIn(second.updates).includes("1 file changed"))
-      assert.lengthOf(
-        toolsOf(second.updates).filter(({ title }) => title.includes("write")),
-        1
-      )
-      await second.close()
     })
+    await initialize(second)
+    await load(second, first.sessionId, asks())
+    assert.match(JSON.stringify(second.updates), /user_message_chunk/)
+    await eventually("the end", () => saidIn(second.updates).includes("1 file changed"))
+    assert.lengthOf(
+      toolsOf(second.updates).filter(({ title }) => title.includes("write")),
+      1
+    )
+    await second.close()
+  })
 
-    it("takes a question back that was answered elsewhere", async () => {
-      let isWithdrawn = false
-      const { editor, prompt, sessionId } = await withSession(
-        {
-          args: asking,
-          permission: (_, withdrawn) =>
-            new Promise((resolve) =>
-              withdrawn.addEventListener("abort", () => {
-                isWithdrawn = true
-                resolve({ outcome: { outcome: "cancelled" } })
-              })
-            )
-        },
-        asks()
-      )
-      const sent = prompt(write)
-      const { client } = asks()
-      const open = await eventually(
-        "a question",
-        async () => (await client.interactions.list({ session_id: sessionId, state: "pending" })).items[0]
-      )
-      const option = open.options.find(({ kind }) => kind === "allow_once")
-      await client.interactions.answer({ interaction_id: open.id, answer: option?.id ?? "" })
-      assert.strictEqual((await sent).stopReason, "end_turn")
-      await eventually("the withdrawal", () => isWithdrawn)
-      await editor.close()
-    })
+  it("takes a question back that was answered elsewhere", async () => {
+    let isWithdrawn = false
+    const { editor, prompt, sessionId } = await withSession(
+      {
+        args: asking,
+        permission: (_, withdrawn) =>
+          new Promise((resolve) =>
+            withdrawn.addEventListener("abort", () => {
+              isWithdrawn = true
+              resolve({ outcome: { outcome: "cancelled" } })
+            })
+          )
+      },
+      asks()
+    )
+    const sent = prompt(write)
+    const { client } = asks()
+    const open = await eventually(
+      "a question",
+      async () => (await client.interactions.list({ session_id: sessionId, state: "pending" })).items[0]
+    )
+    const option = open.options.find(({ kind }) => kind === "allow_once")
+    await client.interactions.answer({ interaction_id: open.id, answer: option?.id ?? "" })
+    assert.strictEqual((await sent).stopReason, "end_turn")
+    await eventually("the withdrawal", () => isWithdrawn)
+    await editor.close()
   })
 
   it("lists the sessions of the folder's repository, and refuses what there is not", async () => {

@@ -8,7 +8,7 @@ import * as SessionStatements from "./rows/SessionStatements.js"
 export interface SessionHead
   extends Pick<
     SessionRow,
-    "id" | "title" | "labels" | "lifecycle" | "provider_id" | "project" | "usage" | "created_at"
+    "id" | "workspace_id" | "title" | "labels" | "lifecycle" | "provider_id" | "project" | "usage" | "created_at"
   > {
   readonly parent_session_id: SessionRow["lineage"]["parent_session_id"]
   readonly repository: SessionRow["tree"]["repository"]
@@ -63,6 +63,7 @@ export const sessionHeads = Effect.gen(function* () {
 
 const toHead = ({ lineage, tree, ...row }: SessionRow): SessionHead => ({
   id: row.id,
+  workspace_id: row.workspace_id,
   title: row.title,
   labels: row.labels,
   lifecycle: row.lifecycle,

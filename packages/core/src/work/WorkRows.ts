@@ -75,6 +75,16 @@ const makeKeep = Effect.gen(function* () {
     return standing
   })
 
+  /** Where a session stands whose events are no longer kept. */
+  const withoutLog = Effect.fnUntraced(function* (id: SessionId, before: Standing) {
+    const [head] = yield* heads.some([id])
+    if (head === undefined) return before
+    const facts = { ...before.facts, lifecycle: head.lifecycle }
+    const state = workStateOf(facts)
+    const { created_at: since, workspace_id } = head
+    return { facts, row: { ...before.row, workspace_id, state, view: viewOf(facts, state), since } }
+  })
+
   return fn("WorkRows.keep")(function* (id: SessionId, events: ReadonlyArray<Told>, isOld = false) {
     const row = yield* store.find(id, events[0]?.seq ?? maxOrdinal)
     const isBehind = row === undefined || Number(row.missed) === 1 || events.length === 0
@@ -82,7 +92,7 @@ const makeKeep = Effect.gen(function* () {
       row === undefined ? { facts: noFacts(yield* heads.isChild(id)), row: newRow } : { facts: factsOf(row), row }
     if (isBehind) standing = yield* fromLog(id, standing)
     else for (const event of events) standing = yield* withEvent(standing, event)
-    const { facts, row: next } = standing
+    const { facts, row: next } = standing.row.workspace_id === null ? yield* withoutLog(id, standing) : standing
     if (next.workspace_id === null) return
     const { missed: _, workspace_id, ...columns } = next
     // Nobody has a mark of before there were marks, and all would be new.

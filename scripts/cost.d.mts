@@ -4,4 +4,4 @@ export declare const judged: (
   cost: number,
   yards: ReadonlyArray<number>,
   limit?: number
-) => { readonly told: number; readonly isOver: boolean; readonly text: string }
+) => { readonly told: number | null; readonly isOver: boolean; readonly text: string }

@@ -13,6 +13,12 @@ export const limitOf = (asked) => (Number(asked) > 0 ? Math.min(limitSeconds, Nu
  * fails no run.
  */
 export const judged = (cost, yards, limit = limitSeconds) => {
+  if (yards.length === 0)
+    return {
+      told: null,
+      isOver: true,
+      text: "The yardstick gave no figure, so nobody knows what the tests cost. Run it: node scripts/yardstick.mjs"
+    }
   const yard = yards.reduce((sum, each) => sum + each, 0) / yards.length
   const told = Math.round((cost * yardOfLimit) / yard)
   const what = `the tests cost ${told} processor seconds. The goal is ${goalSeconds}, and above ${limit} they fail.`

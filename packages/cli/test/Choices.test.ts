@@ -38,6 +38,14 @@ it("are for their user alone, in the place of a file that others could read or t
   assert.deepInclude(choiceFor(shop), { agent: "alpha" })
 })
 
+it("stay beside those of another release that cannot be read", () => {
+  keepChoice(shop, { agent: "alpha" })
+  const file = choicesFile() ?? assert.fail("there is a directory for it")
+  const { choices } = JSON.parse(readFileSync(file, "utf8"))
+  writeFileSync(file, JSON.stringify({ choices: [null, { server: 1 }, ...choices] }))
+  assert.deepInclude(choiceFor(shop), { agent: "alpha" })
+})
+
 it("do not grow without an end: those of 200 repositories stay, the newest", () => {
   for (let each = 0; each < 203; each++) keepChoice({ ...shop, repository: `/srv/${each}` }, { agent: "alpha" })
   assert.lengthOf(JSON.parse(readFileSync(choicesFile() ?? "", "utf8")).choices, 200)

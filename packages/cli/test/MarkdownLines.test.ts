@@ -165,6 +165,6 @@ describe("an answer in Markdown", () => {
   })
 })
 
-/** What a terminal obeys, but line ends and tabs. */
+/** Characters that a terminal obeys, but line ends and tabs. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be there
 const orders = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/

@@ -85,7 +85,11 @@ it("shows the plan that an agent keeps, and then each step whose state has chang
 
 it.each([
   ["OpenCode", { todos: [{ content: "Read\u001b[2J it", status: "completed", priority: "high" }] }],
-  ["Codex", { plan: [{ step: "Read\u001b[2J it", status: "completed" }] }]
+  ["Codex", { plan: [{ step: "Read\u001b[2J it", status: "completed" }] }],
+  [
+    "an agent with odd words",
+    { todos: [null, { content: "Read\u001b[2J it", status: "completed" }, { content: 1, status: {} }, "later"] }
+  ]
 ])("shows the steps in the place of the tool with which %s keeps its plan", (_, input) => {
   view.event(completed({ title: "1 todos", input }))
   view.event(completed({ title: "1 todos", input }))
@@ -126,4 +130,9 @@ it("writes each word once, whether a delta or the log brings it first", () => {
   delta(20, "lost")
   view.endLine()
   assert.strictEqual(output.text(), "One two three\n")
+})
+
+it("shows a step whose state has a word that every object knows", () => {
+  view.event(completed({ title: "1 todos", input: { todos: [{ content: "Look", status: "constructor" }] } }))
+  assert.strictEqual(output.text(), "Plan\n  [ ] Look\n")
 })

@@ -2,7 +2,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { homeDirectory } from "@reins/base/base/HomeDirectory"
 import { makeDirectory } from "@reins/base/base/MakeDirectory"
-import { Option, Schema } from "effect"
+import { Array, Option, Schema } from "effect"
 
 /** The agent and the models that a person has chosen last for a repository. */
 const Choice = Schema.Struct({
@@ -15,7 +15,10 @@ const Choice = Schema.Struct({
 })
 type Choice = typeof Choice.Type
 
-const decode = Schema.decodeUnknownOption(Schema.parseJson(Schema.Struct({ choices: Schema.Array(Choice) })))
+/** Another release may have written some that this one cannot read. They cost nobody the others. */
+const readable = Schema.decodeUnknownOption(Choice)
+
+const decode = Schema.decodeUnknownOption(Schema.parseJson(Schema.Struct({ choices: Schema.Array(Schema.Unknown) })))
 
 /** The newest stay. */
 const most = 200
@@ -29,7 +32,10 @@ export const choicesFile = (): string | undefined => {
 
 const stored = (file: string): ReadonlyArray<Choice> => {
   try {
-    return Option.match(decode(readFileSync(file, "utf8")), { onNone: () => [], onSome: ({ choices }) => choices })
+    return Option.match(decode(readFileSync(file, "utf8")), {
+      onNone: () => [],
+      onSome: ({ choices }) => Array.filterMap(choices, (each) => readable(each))
+    })
   } catch {
     // There is none yet, or this user may not read it: the person chooses anew.
     return []
@@ -53,7 +59,7 @@ export const choiceFor = (where: ChosenFor): Pick<Choice, "agent" | "models"> | 
   return file === undefined ? undefined : stored(file).find(isFor(where))
 }
 
-/** The choice of a person: the agent, and a model of a provider. What is left out stays as it was. */
+/** The choice of a person: the agent, and a model of a provider. It leaves the rest as it was. */
 interface Chosen {
   readonly agent?: string | undefined
   readonly provider?: string | undefined

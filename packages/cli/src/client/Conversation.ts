@@ -69,7 +69,7 @@ export class Conversation {
     this.after = talked.after
   }
 
-  /** Takes messages until the person leaves. What the server refuses is told, and the conversation goes on. */
+  /** Takes messages until the person leaves. It tells a refusal of the server, and goes on. */
   readonly hold = async (first: string | undefined): Promise<void> => {
     for (let text = first; ; text = undefined) {
       const said = text ?? (await this.messages.next())

@@ -6,13 +6,14 @@ interface Step {
   readonly status: string
 }
 
-const marks: Readonly<Record<string, readonly [mark: string, style: Style | undefined]>> = {
-  completed: ["[x]", "green"],
-  in_progress: ["[>]", "cyan"],
-  cancelled: ["[-]", "dim"]
-}
+/** The words are those of agents, which may have others. */
+const marks: ReadonlyMap<string, readonly [mark: string, style: Style | undefined]> = new Map([
+  ["completed", ["[x]", "green"]],
+  ["in_progress", ["[>]", "cyan"]],
+  ["cancelled", ["[-]", "dim"]]
+])
 
-/** The steps in the input of a tool with which an agent keeps its plan; undefined for the input of another tool. */
+/** The steps in the input of a tool with which an agent keeps its plan, without those that are none. Undefined for the input of another tool. */
 export const stepsIn = (input: unknown): ReadonlyArray<Step> | undefined => {
   if (typeof input !== "object" || input === null) return undefined
   const { plan, todos }: Readonly<Record<string, unknown>> = { ...input }
@@ -24,7 +25,7 @@ export const stepsIn = (input: unknown): ReadonlyArray<Step> | undefined => {
     const said = content ?? step
     return typeof said === "string" && typeof status === "string" ? [{ content: said, status }] : []
   })
-  return steps.length === listed.length ? steps : undefined
+  return steps.length === 0 ? undefined : steps
 }
 
 /** The plan of an agent in lines. It is shown whole when its steps are others, and then each step whose state has changed. */
@@ -49,7 +50,7 @@ export class PlanLines {
   }
 
   private readonly line = ({ content, status }: Step): string => {
-    const [mark, style] = marks[status] ?? ["[ ]", undefined]
+    const [mark, style] = marks.get(status) ?? ["[ ]", undefined]
     const text = `${mark} ${harmless(content.replaceAll(/\s+/g, " "))}`
     return `  ${style === undefined ? text : this.paint(style, text)}`
   }

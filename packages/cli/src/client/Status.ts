@@ -1,5 +1,13 @@
 import { shortened } from "@reins/base/base/CutText"
-import { type Automation, type Reins, ReinsApiError, type WorkItem, workSentence } from "@reins/client"
+import {
+  type Automation,
+  type MergeRequest,
+  type Reins,
+  ReinsApiError,
+  type WorkItem,
+  waitingSentence,
+  workSentence
+} from "@reins/client"
 import { flag } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow } from "../terminal/Output.js"
@@ -30,36 +38,32 @@ export const status = remoteCommand({
   ],
   run: async ({ exitCode, json, workspace }, connect) => {
     const { reins, workspaceId: workspace_id } = await connect(workspace)
-    const [waiting, working, open, automations] = await Promise.all([
+    const [waiting, working, requests, automations] = await Promise.all([
       work(reins, { workspace_id, view: "waiting" }),
       work(reins, { workspace_id, view: "working" }),
-      work(reins, { workspace_id, view: "open" }),
+      reins.mergeRequests.list({ workspace_id, state: "open", limit: 200 }).all(),
       reins.automations.list({ workspace_id, limit: 200 }).all()
     ])
-    const inReview = open.items.filter(({ state }) => state === "in_review")
     if (json)
       printJsonNow({
         counts: waiting.counts,
         waiting: waiting.items,
         working: working.items,
-        in_review: inReview,
+        merge_requests: requests,
         automations
       })
     else {
-      const all = [...waiting.items, ...working.items, ...inReview].map(({ session_id }) => session_id)
-      part("Waits for you", waiting.counts.waiting, waiting.items, all)
-      part("Agents work", waiting.counts.working, working.items, all)
-      part("Open merge requests", inReview.length, inReview, all)
+      const all = [...waiting.items, ...working.items, ...requests].map(({ session_id }) => session_id)
+      part("Waits for you", waiting.counts.waiting, rowsOf(waiting.items, all))
+      part("Agents work", waiting.counts.working, rowsOf(working.items, all))
+      part("Open merge requests", requests.length, requests.slice(0, mostShown).map(requestRow(all)))
       process.stdout.write(automationLines(automations))
     }
     if (exitCode && waiting.counts.waiting > 0) process.exitCode = exitCodes.somethingWaits
   }
 })
 
-const work = async (
-  reins: Reins,
-  query: { readonly workspace_id: string; readonly view: "waiting" | "working" | "open" }
-) => {
+const work = async (reins: Reins, query: { readonly workspace_id: string; readonly view: "waiting" | "working" }) => {
   try {
     return await reins.workspaces.listWork({ ...query, limit: 200 })
   } catch (error) {
@@ -71,19 +75,32 @@ const work = async (
   }
 }
 
-const part = (title: string, count: number, items: ReadonlyArray<WorkItem>, all: ReadonlyArray<string>): void => {
-  process.stdout.write(`${bold(title)}: ${count === 0 ? "nothing" : count}\n`)
-  if (items.length === 0) return
-  const rows = items
-    .slice(0, mostShown)
-    .map((item) => [
-      `  ${shortIdIn(item.session_id, all)}`,
-      shortened((item.title ?? "-").replaceAll(/\s+/g, " "), mostOfTitle),
-      `${workSentence(item)}${item.unread ? " (new)" : ""}`
-    ])
-  process.stdout.write(table(rows))
+type Row = ReadonlyArray<string>
+
+const part = (title: string, count: number, rows: ReadonlyArray<Row>): void => {
+  process.stdout.write(`${bold(title)}: ${count === 0 ? "nothing" : count}\n${table(rows)}`)
   if (count > rows.length) process.stdout.write(`  and ${count - rows.length} more\n`)
 }
+
+const titled = (id: string, title: string | null, all: ReadonlyArray<string>): Row => [
+  `  ${shortIdIn(id, all)}`,
+  shortened((title ?? "-").replaceAll(/\s+/g, " "), mostOfTitle)
+]
+
+const rowsOf = (items: ReadonlyArray<WorkItem>, all: ReadonlyArray<string>): ReadonlyArray<Row> =>
+  items
+    .slice(0, mostShown)
+    .map((item) => [
+      ...titled(item.session_id, item.title, all),
+      `${workSentence(item)}${item.unread ? " (new)" : ""}`.replaceAll(/\s+/g, " ")
+    ])
+
+const requestRow =
+  (all: ReadonlyArray<string>) =>
+  (request: MergeRequest): Row => [
+    ...titled(request.session_id, `${request.number === null ? "" : `#${request.number} `}${request.title}`, all),
+    waitingSentence(request).replaceAll(/\s+/g, " ")
+  ]
 
 const automationLines = (all: ReadonlyArray<Automation>): string => {
   const paused = all.filter(({ state }) => state === "paused")

@@ -29,8 +29,10 @@ const needWords: Readonly<Record<Request["waits_for"][number], (request: Request
 
 /** The words for what a person has to do about a merge request; empty for nothing. */
 export const requestNeeds = ({ left, merge_request }: WorkItem): ReadonlyArray<string> => {
-  if (left !== null) return [leftWords[left]]
-  return merge_request === null ? [] : merge_request.waits_for.map((need) => needWords[need](merge_request))
+  // A page that was loaded before an upgrade of the server does not know all of its words.
+  if (left !== null) return [leftWords[left] ?? left.replaceAll("_", " ")]
+  if (merge_request === null) return []
+  return merge_request.waits_for.map((need) => needWords[need]?.(merge_request) ?? need.replaceAll("_", " "))
 }
 
 /** The parts of the inbox, in their order. */
@@ -53,8 +55,8 @@ const sectionsOfStates: Readonly<Record<WorkItem["state"], Section>> = {
   idle: "quiet"
 }
 
-/** The part of the inbox that a session belongs to. What a session for another one has made is for that one to look at. */
+/** The part of the inbox that a session belongs to. A session that works for another one leaves its changes to that one. */
 export const sectionOf = ({ item: { state, view } }: Standing): Section => {
-  const section = sectionsOfStates[state]
+  const section = sectionsOfStates[state] ?? (view === "waiting" ? "needs_you" : "quiet")
   return view === "open" && (section === "ready_to_review" || section === "failed") ? "quiet" : section
 }

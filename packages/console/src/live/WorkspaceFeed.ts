@@ -93,8 +93,7 @@ export class WorkspaceFeed implements Feed {
     const items = new Map<string, WorkItem>([...older, ...open.items].map((item) => [item.session_id, item]))
     const gone = [...this.standings.keys()].filter((id) => !items.has(id))
     for (const id of gone) this.standings.delete(id)
-    if (this.isBroken) this.tell({ kind: "healed" })
-    this.isBroken = false
+    if (this.isBroken) this.heal()
     this.isWhole = true
     await this.put([...items.values()], gone)
     return open.watermark
@@ -119,7 +118,7 @@ export class WorkspaceFeed implements Feed {
   /** Takes what the server says of some sessions. Their questions are read whole afterwards, because a list has their titles alone. */
   private async put(items: ReadonlyArray<WorkItem>, gone: ReadonlyArray<string> = []): Promise<void> {
     const asking: Array<WorkItem> = []
-    const standings = items.map((item) => {
+    const standings = items.filter(this.isNewer).map((item) => {
       const known = this.standings.get(item.session_id)?.interactions ?? []
       const wanted = new Set(item.questions.map(({ id }) => id))
       if (wanted.size > 0) asking.push(item)
@@ -133,6 +132,10 @@ export class WorkspaceFeed implements Feed {
     }
     await Promise.all(Array.from({ length: width }, work))
   }
+
+  /** A page of the whole list may have been read before an event whose session was looked at meanwhile. */
+  private readonly isNewer = ({ event_watermark, session_id }: WorkItem): boolean =>
+    event_watermark >= (this.standings.get(session_id)?.item.event_watermark ?? 0)
 
   private async ask({ session_id }: WorkItem): Promise<void> {
     const { signal } = this.closed
@@ -152,17 +155,36 @@ export class WorkspaceFeed implements Feed {
   private move(sessionId: string): void {
     this.moved.add(sessionId)
     this.settling ??= setTimeout(() => {
-      this.settling = undefined
-      this.settle().catch((error) => this.break(error))
+      void this.settleAll()
     }, settleMs)
   }
 
-  /** Reads the sessions that have moved. One that is deleted, or now archived, is not shown any more. */
-  private async settle(): Promise<void> {
-    const { workspace_id } = this
-    const { signal } = this.closed
+  /** One look goes after the other, so that an older answer never comes last. Sessions that could not be read are read again. */
+  private async settleAll(): Promise<void> {
     const ids = [...this.moved]
     this.moved.clear()
+    try {
+      await this.settle(ids)
+      if (this.isBroken && this.isWhole) this.heal()
+    } catch (error) {
+      for (const id of ids) this.moved.add(id)
+      this.break(error)
+      await pause(retryMs, this.closed.signal)
+    }
+    this.settling = undefined
+    const [next] = this.moved
+    if (next !== undefined && !this.closed.signal.aborted) this.move(next)
+  }
+
+  private heal(): void {
+    this.isBroken = false
+    this.tell({ kind: "healed" })
+  }
+
+  /** Reads the sessions that have moved. One that is deleted, or now archived, is not shown any more. */
+  private async settle(ids: ReadonlyArray<string>): Promise<void> {
+    const { workspace_id } = this
+    const { signal } = this.closed
     for (let from = 0; from < ids.length; from += sessionsOfLook) {
       const some = ids.slice(from, from + sessionsOfLook)
       const { items } = await this.reins.workspaces.listWork({ workspace_id, session_ids: some.join(",") }, { signal })

@@ -4,7 +4,7 @@ import { Database } from "../store/Database.js"
 import type { SessionRow } from "./rows/SessionRow.js"
 import * as SessionStatements from "./rows/SessionStatements.js"
 
-/** What a list of another room shows of a session. */
+/** A session as lists of other rooms show it. */
 export interface SessionHead
   extends Pick<
     SessionRow,
@@ -48,12 +48,16 @@ export const sessionHeads = Effect.gen(function* () {
     isChild: (id: string): Effect.Effect<boolean> =>
       Effect.map(db.first(parentOf(id)), (row) => row !== undefined && row.parent !== null),
 
-    /** Of the next sessions in the order of their ids: those that have had a turn, and those that are deleted. `last` is undefined after the end. */
+    /** The next sessions in the order of their ids, and those of them that are deleted. `last` is undefined after the end. */
     next: Effect.fnUntraced(function* (after: string, among: number) {
-      const rows = yield* db.all(sql<{ id: SessionId; turns: number; deleted: string | null }>`select id,
-          turn_count as turns, deleting_at as deleted from sessions where id > ${after} order by id limit ${among}`)
+      const rows = yield* db.all(
+        sql<{
+          id: SessionId
+          deleted: string | null
+        }>`select id, deleting_at as deleted from sessions where id > ${after} order by id limit ${among}`
+      )
       return {
-        ids: rows.filter(({ deleted, turns }) => deleted === null && turns > 0).map(({ id }) => id),
+        ids: rows.filter(({ deleted }) => deleted === null).map(({ id }) => id),
         gone: rows.filter(({ deleted }) => deleted !== null).map(({ id }) => id),
         last: rows.length < among ? undefined : rows.at(-1)?.id
       }

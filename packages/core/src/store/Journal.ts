@@ -48,7 +48,7 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
     readonly hold: (session: HeldSession & { readonly id: SessionId }) => Effect.Effect<void, never, Commit>
     /** Rings a topic when the open commit is through. */
     readonly ringAfterCommit: (topic: string) => Effect.Effect<void, never, Commit>
-    /** Tells a room of events, for as long as the journal lives: of all those of a commit at once, at its end and as a part of it. */
+    /** Tells a room of events for as long as the journal lives. It hears all those of a commit at once, at its end and as a part of it. */
     readonly hear: (hearer: EventHearer) => Effect.Effect<void>
     /** Does something when the open commit is through, before its caller goes on. Nothing of it is written down. */
     readonly afterCommit: (effect: Effect.Effect<void>) => Effect.Effect<void, never, Commit>

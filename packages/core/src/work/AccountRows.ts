@@ -1,4 +1,4 @@
 import type { OwnedRows } from "../store/OwnedRows.js"
 
-/** What an account has seen. */
+/** The marks of an account. */
 export const accountRows: ReadonlyArray<OwnedRows> = [{ table: "seen_marks", of: (sql, id) => sql`account_id = ${id}` }]

@@ -1,8 +1,12 @@
-import { Effect } from "effect"
+import { SessionId } from "@reins/base/domain/Ids"
+import { Effect, Schema } from "effect"
 import type { Operations } from "../store/Operation.js"
 import type { operationErrors } from "./Errors.js"
 import type { SessionSeenApi, WorkspaceWorkApi } from "./WorkApi.js"
 import { Works } from "./Works.js"
+
+/** A text that is no id is of no session, and a database may not take it. */
+const isSessionId = Schema.is(SessionId)
 
 export const workspaces = Effect.gen(function* () {
   const works = yield* Works
@@ -10,7 +14,7 @@ export const workspaces = Effect.gen(function* () {
     listWork: ({ path, principal, query: { session_ids, ...query } }) =>
       works.list(principal, path.workspace_id, {
         ...query,
-        ...(session_ids !== undefined && { sessionIds: session_ids.split(",").filter((id) => id !== "") })
+        ...(session_ids !== undefined && { sessionIds: [...new Set(session_ids.split(","))].filter(isSessionId) })
       })
   }
   return operations

@@ -11,7 +11,7 @@ const idList = commaList.pipe(Schema.pattern(/^[^,]*(?:,[^,]*){0,199}$/)).annota
 export const WorkQuery = Schema.Struct({
   view: field(
     Schema.optionalWith(Schema.Literal("waiting", "working", "unread", "open", "archived"), { exact: true }),
-    "Only these sessions. `unread`: those among the newest 1,000 that are new to the caller. `open`, which is the default: all but the archived ones. Sessions without a turn are in it while they are among the newest 1,000 open ones."
+    "Only these sessions. `unread`: those among the newest 1,000 that are new to the caller. `open`, which is the default: all but the archived ones. A session without a turn is in it at once while fewer than 1,000 newer ones are open, and else within an hour."
   ),
   session_ids: field(
     Schema.optionalWith(idList, { exact: true }),

@@ -5,7 +5,7 @@ import type { SessionLifecycle } from "../sessions/rows/Session.js"
 import { holdsQueue, type Turn, type TurnState, turnStates } from "../sessions/rows/Turn.js"
 import type { RequestNeed, WorkItem, WorkState, WorkView } from "./Work.js"
 
-/** What the events of a session say of its work. It is a fold over them, so it is the same whoever makes it. */
+/** The work of a session as its events tell it. They are folded, so the facts are the same whoever makes them. */
 export interface WorkFacts extends Pick<WorkItem, "changeset" | "questions" | "left"> {
   readonly lifecycle: SessionLifecycle
   /** True for a session that works for another one. */
@@ -52,7 +52,6 @@ export const workTypes = ["turn.", "changeset.", "delivery.", "merge_request.", 
 export const isOfWork = (type: string): boolean =>
   workTypes.includes(type) || workTypes.includes(type.slice(0, type.indexOf(".") + 1))
 
-const mostQuestions = 20
 const longestTitle = 200
 
 type Event = Pick<NewEvent, "type" | "payload" | "subjects">
@@ -104,7 +103,7 @@ const withQuestion = (before: WorkFacts, { interaction, turn }: EventPayloads["t
     complete: kind !== "approval" || subject?.complete === true,
     expires_at
   }
-  const questions = interaction.state === "pending" ? [...others, asked].slice(0, mostQuestions) : others
+  const questions = interaction.state === "pending" ? [...others, asked] : others
   return { ...withTurn(before, turn), questions }
 }
 
@@ -173,7 +172,7 @@ const leaving: Readonly<Record<string, NonNullable<WorkFacts["left"]>>> = {
 
 const leftBy = (type: string, before: WorkFacts["left"]): WorkFacts["left"] => leaving[type] ?? before
 
-/** What an open merge request needs of a person. */
+/** The needs of an open merge request, which a person meets. */
 export const needsOf = ({ mergeRequest }: WorkFacts): ReadonlyArray<RequestNeed> => {
   if (mergeRequest?.state !== "open") return []
   const { changesRequested, checks, checksUnreadable, conflicts, threads } = mergeRequest
@@ -215,7 +214,7 @@ const waiting: ReadonlySet<WorkState> = new Set([
   "review"
 ])
 
-/** The list that a session stands in. What a session for another one has made or failed at is for that one to look at. */
+/** The list that a session stands in. A session that works for another one leaves its changes and its failures to that one. */
 export const viewOf = ({ isChild, lifecycle }: WorkFacts, state: WorkState): WorkView => {
   if (lifecycle !== "open") return "archived"
   if (state === "running" || state === "queued") return "working"

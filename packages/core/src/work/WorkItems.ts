@@ -5,6 +5,9 @@ import { needsOf, type WorkFacts } from "./WorkFacts.js"
 import type { SeenRow } from "./WorkLists.js"
 import { factsOf } from "./WorkStore.js"
 
+/** Nobody answers more from a list. The session has all of them. */
+const mostQuestions = 20
+
 /** A session as a list shows it. */
 export const toItem = (row: SeenRow, head: SessionHead): WorkItem => {
   const facts = factsOf(row)
@@ -16,7 +19,7 @@ export const toItem = (row: SeenRow, head: SessionHead): WorkItem => {
     since: row.since,
     unread: row.unread,
     turn: turnOf(facts),
-    questions,
+    questions: questions.slice(0, mostQuestions),
     changeset,
     delivery,
     merge_request: requestOf(facts),
@@ -28,7 +31,7 @@ export const toItem = (row: SeenRow, head: SessionHead): WorkItem => {
 export const untouchedItem = (head: SessionHead): WorkItem => ({
   ...ofHead(head),
   state: "idle",
-  view: "open",
+  view: head.lifecycle === "open" ? "open" : "archived",
   since: head.created_at,
   unread: false,
   turn: null,

@@ -94,7 +94,7 @@ export const workLists = Effect.map(Database, (db) => {
   }
 })
 
-/** How far accounts have seen sessions. */
+/** Marks of accounts, up to which they have seen sessions. */
 export const seenMarks = Effect.map(Database, (db) => {
   const { sql } = db
   return {

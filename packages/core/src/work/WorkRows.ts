@@ -64,7 +64,7 @@ const makeKeep = Effect.gen(function* () {
     return { ...moved, row: { ...moved.row, news_seq: event.seq, news_by, other_seq: other } }
   })
 
-  /** What the log tells behind an event. */
+  /** A standing with all events of the log behind it. */
   const fromLog = Effect.fnUntraced(function* (id: SessionId, from: Standing) {
     let standing = from
     for (let isWhole = false; !isWhole; ) {
@@ -148,8 +148,8 @@ export const layer = Layer.effectDiscard(
 const deletion = "session.deleted"
 
 /**
- * Gives a row to each session that an earlier release has made or moved, at the start and then every hour. Each is a commit of its own, and reads the
- * log of the session.
+ * Gives a row to each session that an earlier release has made or moved, or that has had no turn yet, at the start and then every hour. Each is a
+ * commit of its own, and reads the log of the session.
  */
 export const catchingUp = Layer.scopedDiscard(
   Effect.gen(function* () {

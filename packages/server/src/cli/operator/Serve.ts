@@ -7,7 +7,7 @@ import * as Core from "@reins/core/Core"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Executors } from "@reins/machine/executor/Executors"
 import { endStarter } from "@reins/machine/repository/run/Starter"
-import { Duration, Effect, Layer, Logger } from "effect"
+import { Duration, Effect, Layer, Logger, Random } from "effect"
 import type { Config } from "../../Config.js"
 import * as HttpServer from "../../HttpServer.js"
 import { type ListenError, listenError } from "../../ListenError.js"
@@ -95,6 +95,22 @@ const announce = (config: Config) =>
  * and because links in mails and the check of a request's origin name the port of the public URL.
  */
 const withPort = (config: Config): Effect.Effect<Config, ListenError> =>
+  Effect.map(config.port === 0 ? anyPort(config, 20) : tryPort(config), (port) => {
+    const publicUrl = new URL(config.publicUrl)
+    if (publicUrl.port === "0") publicUrl.port = String(port)
+    return { ...config, port, publicUrl }
+  })
+
+/**
+ * A port below the range that systems take the ports of outgoing connections from: one of those could take it until the server listens.
+ * Where none of these is free, the system chooses.
+ */
+const anyPort = (config: Config, tries: number): Effect.Effect<number, ListenError> =>
+  Effect.flatMap(Random.nextIntBetween(20_000, 32_000), (port) =>
+    tries === 0 ? tryPort(config) : Effect.orElse(tryPort({ ...config, port }), () => anyPort(config, tries - 1))
+  )
+
+const tryPort = (config: Config): Effect.Effect<number, ListenError> =>
   Effect.async((resume) => {
     // A client that comes too early is sent away, since its connection would hold up the end of the probe.
     const probe = createServer((socket) => socket.destroy())
@@ -102,9 +118,7 @@ const withPort = (config: Config): Effect.Effect<Config, ListenError> =>
     probe.listen(config.port, config.host, () => {
       const address = probe.address()
       const port = typeof address === "object" && address !== null ? address.port : config.port
-      const publicUrl = new URL(config.publicUrl)
-      if (publicUrl.port === "0") publicUrl.port = String(port)
-      probe.close(() => resume(Effect.succeed({ ...config, port, publicUrl })))
+      probe.close(() => resume(Effect.succeed(port)))
     })
   })
 

@@ -36,7 +36,7 @@ export const askingOf =
   }
 
 /** A request of 2026 brings the abilities of the client along. A connection of 2025 begins with them. One that names no mode has forms. */
-const abilitiesOf = ({ server }: McpServer, { mcpReq }: ServerContext) => {
+export const abilitiesOf = ({ server }: McpServer, { mcpReq }: ServerContext) => {
   const envelope: Readonly<Record<string, unknown>> | undefined = mcpReq.envelope
   const told = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities()
   const modes = isObject(told) ? told["elicitation"] : undefined
@@ -45,7 +45,7 @@ const abilitiesOf = ({ server }: McpServer, { mcpReq }: ServerContext) => {
   return { showsForms: has("form") || !has("url"), showsLinks: has("url") }
 }
 
-const formOf = ({ choices, message }: PersonalQuestion) => ({
+export const formOf = ({ choices, message }: PersonalQuestion) => ({
   message,
   requestedSchema: schemaOf({
     type: "string" as const,

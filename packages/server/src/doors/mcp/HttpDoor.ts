@@ -5,6 +5,7 @@ import { asJson, takesStream } from "./Accepted.js"
 import { serverFor, tools } from "./McpDoor.js"
 import { methodOf, readMessages, toolOf } from "./Messages.js"
 import { Places } from "./Places.js"
+import { lackOfTasks, scopeOfTask } from "./Tasks.js"
 import type { Caller } from "./Tool.js"
 import { Turnstile } from "./Turnstile.js"
 
@@ -70,6 +71,8 @@ export const httpDoor = ({ consoleUrl, onFault, release, stopping }: HttpDoorOpt
     const request = new Request(url, { method: "POST", headers, body, signal: gone })
     if (await isOfLostSession(request, message))
       return send(refusal(404, -32_001, "This session is gone. Begin a new one with initialize."))
+    const lacksTasks = lackOfTasks(message)
+    if (lacksTasks !== undefined) return send(Response.json(lacksTasks, { status: 400 }))
     await turnstile.pass(keySpace)
     const leave = await places.enter(isLong(message) ? `${keySpace} long` : keySpace, body.length, gone)
     if (leave === undefined) return send(tooMany())
@@ -113,10 +116,10 @@ const isOfLostSession = async (request: Request, message: unknown): Promise<bool
 
 const scopes = ["read", "act", "write"]
 
-/** The answer to an app that calls a tool which its person has not allowed. */
+/** The answer to an app that calls a tool, or asks of a task, what its person has not allowed. */
 const lackOf = (message: unknown, { challenge, granted }: Asked): Response | undefined => {
   if (granted === undefined || challenge === undefined) return undefined
-  const needed = tools.find(({ name }) => name === toolOf(message))?.scope
+  const needed = tools.find(({ name }) => name === toolOf(message))?.scope ?? scopeOfTask(message)
   if (needed === undefined || granted.includes(needed)) return undefined
   const all = scopes.slice(0, scopes.indexOf(needed) + 1).join(" ")
   return Response.json(

@@ -3,6 +3,7 @@ import { askingOf } from "./Asking.js"
 import { answerQuestion, deliver } from "./PersonTools.js"
 import { getSession, listProjects, listSessions, readDiff, readFile } from "./ReadTools.js"
 import { registerResources } from "./Resources.js"
+import { registerTasks, startTaskOf } from "./Tasks.js"
 import type { Call, Caller, Tool } from "./Tool.js"
 import { refusalOf } from "./Tool.js"
 import { wait } from "./Wait.js"
@@ -35,6 +36,7 @@ const capabilities = { tools: { listChanged: false }, resources: { listChanged: 
 export const serverFor = (caller: Caller, release: string, { era }: Pick<McpRequestContext, "era">): McpServer => {
   const server = new McpServer({ name: "reins", title: "Reins", version: release }, { instructions, capabilities })
   registerResources(server, caller)
+  if (era === "modern") registerTasks(server, caller)
   for (const { description, marks, name, run, schema, title } of tools)
     server.registerTool(
       name,
@@ -63,6 +65,7 @@ const callOf = (server: McpServer, era: McpRequestContext["era"], context: Serve
       // A client that has gone away is told nothing more.
       void mcpReq.notify({ method: "notifications/progress", params }).catch(() => undefined)
     },
-    askPerson: askingOf(server, era, context)
+    askPerson: askingOf(server, era, context),
+    startTask: era === "modern" ? startTaskOf(server, context) : undefined
   }
 }

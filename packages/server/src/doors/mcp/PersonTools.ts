@@ -1,15 +1,15 @@
-import type { Interaction, MergeRequest, Reins } from "@reins/client"
+import type { Delivery, Interaction, MergeRequest, Reins } from "@reins/client"
 import { z } from "zod"
 import { choiceOf } from "./Asking.js"
 import { contentFor } from "./FormContent.js"
 import { deliveryText, isShownWhole, questionText, sessionOf } from "./Subjects.js"
-import { anId, answer, type Call, type Caller, type Result, refusal, tool } from "./Tool.js"
+import { anId, answer, type Call, type Caller, type PersonalQuestion, type Result, refusal, tool } from "./Tool.js"
 
 /** Puts a decision to the person, unless the person lets the assistant decide. Gives the answer of the tool where nobody has decided yet. */
 const decided = async (
   { isUnattended }: Caller,
   call: Call,
-  question: Parameters<Call["askPerson"]>[0],
+  question: PersonalQuestion,
   own: string | undefined
 ): Promise<{ readonly id: string } | { readonly result: Result }> => {
   const { choices, page } = question
@@ -34,8 +34,18 @@ const undecided: Readonly<
   unable: (page) => `This is for a person to decide. Ask them to open ${page}, then call wait.`
 }
 
-/** The kinds that a person can answer with one of the options. */
-const byOption: ReadonlySet<Interaction["kind"]> = new Set(["approval", "question"])
+/** True for a kind that a person can answer with one of the options. */
+export const isAnsweredByOption = ({ kind }: Interaction): boolean => kind === "approval" || kind === "question"
+
+/** A question of an agent as its person sees it, and the session that it is about. */
+export const personalQuestion = async (caller: Caller, asked: Interaction) => {
+  const page = `${caller.consoleUrl}/sessions/${asked.session_id}`
+  const of = await sessionOf(caller.reins, asked.session_id)
+  const text = await questionText(caller.reins, of, asked)
+  const message = caller.isUnattended || isShownWhole(asked) ? text : `${text}\n\n${elsewhere(page)}`
+  const question: PersonalQuestion = { message, choices: choicesOf(caller, asked), page, seen: asked.subject?.digest }
+  return { of, question }
+}
 
 export const answerQuestion = tool({
   name: "answer",
@@ -65,21 +75,12 @@ export const answerQuestion = tool({
     note: z.string().max(10_000).optional().describe("Words for the agent beside the answer")
   },
   run: async (caller, { content, digest, interaction_id, note, option, session_id }, call) => {
-    const page = `${caller.consoleUrl}/sessions/${session_id}`
     const asked = await openQuestion(caller.reins, session_id, interaction_id)
     if (asked === undefined) return refusal(`not_found: The session asks no question ${interaction_id} now.`)
     if (asked.kind === "tool_call") return refusal("invalid: A program has to answer this call of a function.")
-    const of = await sessionOf(caller.reins, session_id)
-    const message = await questionText(caller.reins, of, asked)
-    const choices = choicesOf(caller, asked)
-    const isWhole = caller.isUnattended || isShownWhole(asked)
-    const current = asked.subject?.digest
-    const choice = await decided(
-      caller,
-      call,
-      { message: isWhole ? message : `${message}\n\n${elsewhere(page)}`, choices, page, seen: current },
-      option
-    )
+    const { of, question } = await personalQuestion(caller, asked)
+    const current = question.seen
+    const choice = await decided(caller, call, question, option)
     if ("result" in choice) return choice.result
     const seen = caller.isUnattended ? digest : current
     if (current !== undefined && seen === undefined && isLeave(asked, choice.id)) return refusal(noDigest)
@@ -114,9 +115,9 @@ const isLeave = ({ options }: Interaction, id: string): boolean =>
 
 /** The choices of a person, who allows only what is shown whole; those of an assistant that decides are all options. */
 const choicesOf = ({ isUnattended }: Caller, asked: Interaction) => {
-  const { kind, options } = asked
+  const { options } = asked
   if (isUnattended) return options.map(({ id, name }) => ({ id, name }))
-  if (!byOption.has(kind)) return []
+  if (!isAnsweredByOption(asked)) return []
   const isWhole = isShownWhole(asked)
   return options.filter(({ id }) => isWhole || !isLeave(asked, id)).map(({ id, name }) => ({ id, name }))
 }
@@ -170,28 +171,41 @@ export const deliver = tool({
       ...(branch !== undefined && { target_ref: branch }),
       ...(title !== undefined && { title })
     })
+    if (call.startTask !== undefined)
+      return call.startTask({
+        tool: "deliver",
+        delivery: delivery.id,
+        job: operation.job_id,
+        request: merge_request
+      })
     await ended(caller, operation, call.signal)
-    const { commit, id, reason, reason_message, state, target_ref } = await reins.deliveries.get({
-      delivery_id: delivery.id
-    })
+    const delivered = await reins.deliveries.get({ delivery_id: delivery.id })
+    const { id, state } = delivered
     const request =
       merge_request && state === "succeeded" ? await reins.deliveries.openMergeRequest({ delivery_id: id }) : undefined
     if (request !== undefined) await ended(caller, request.operation, call.signal)
     const opened = request && (await reins.mergeRequests.get({ merge_request_id: request.merge_request.id }))
-    return answer({
-      delivery_id: id,
-      session_id: of.session_id,
-      session_title: of.session_title,
-      repository: of.repository,
-      changeset_id,
-      state,
-      branch: target_ref,
-      commit,
-      reason,
-      reason_message,
-      merge_request: shownRequest(opened)
-    })
+    return answer(deliveredFields(of, delivered, opened))
   }
+})
+
+/** The answer for a delivery, with its merge request where one was opened. */
+export const deliveredFields = (
+  { repository, session_id, session_title }: Awaited<ReturnType<typeof sessionOf>>,
+  { changeset_id, commit, id, reason, reason_message, state, target_ref }: Delivery,
+  opened?: MergeRequest
+) => ({
+  delivery_id: id,
+  session_id,
+  session_title,
+  repository,
+  changeset_id,
+  state,
+  branch: target_ref,
+  commit,
+  reason,
+  reason_message,
+  merge_request: shownRequest(opened)
 })
 
 const shownRequest = (opened: MergeRequest | undefined) =>

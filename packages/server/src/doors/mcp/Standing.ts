@@ -5,7 +5,7 @@ const ended: ReadonlySet<Turn["state"]> = new Set(["succeeded", "failed", "cance
 
 export const hasEnded = ({ state }: Pick<Turn, "state">): boolean => ended.has(state)
 
-const shownTurn = ({ id, reason, reason_message, state }: Turn) => ({ id, state, reason, reason_message })
+export const shownTurn = ({ id, reason, reason_message, state }: Turn) => ({ id, state, reason, reason_message })
 
 /** The most characters of what one approval is about. */
 const mostOfSubject = 20_000
@@ -55,6 +55,31 @@ export const standingOf = async (reins: Reins, session_id: string) => {
     turn: newest === undefined ? null : shownTurn(newest),
     questions: questions.items.slice(0, mostQuestions).map(shownQuestion),
     more_questions: questions.items.length > mostQuestions,
+    changeset: changeset === undefined ? null : shownChangeset(changeset),
+    event_watermark: session.event_watermark
+  }
+}
+
+/** The changeset that a turn has made; the newest of the session where it has made none. */
+export const changesetOf = async (reins: Reins, turn: Turn): Promise<Changeset | undefined> => {
+  const { items } = await reins.sessions.listChangesets({ session_id: turn.session_id, limit: 50 })
+  return items.find(({ origin, source_turn_id }) => origin !== "explicit" && source_turn_id === turn.id) ?? items[0]
+}
+
+/** Where a session stood at the end of a turn. */
+export const standingAfter = async (reins: Reins, turn: Turn): Promise<Standing> => {
+  const [session, changeset] = await Promise.all([
+    reins.sessions.get({ session_id: turn.session_id }),
+    changesetOf(reins, turn)
+  ])
+  return {
+    session_id: turn.session_id,
+    title: session.title,
+    lifecycle: session.lifecycle,
+    activity: session.activity,
+    turn: shownTurn(turn),
+    questions: [],
+    more_questions: false,
     changeset: changeset === undefined ? null : shownChangeset(changeset),
     event_watermark: session.event_watermark
   }

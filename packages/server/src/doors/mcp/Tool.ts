@@ -49,7 +49,29 @@ export interface Call {
   /** Tells the assistant's program what goes on, where it listens. */
   readonly progress: (message: string) => void
   readonly askPerson: (question: PersonalQuestion) => Promise<PersonalAnswer>
+  /** Lets the work go on as a task, and gives its handle. Undefined for a client without tasks. */
+  readonly startTask: ((work: Work) => CallToolResult) | undefined
 }
+
+/** The work that a task follows. */
+export type Work =
+  | {
+      readonly tool: "start_session" | "send_message" | "wait"
+      readonly turn: string
+      /** The event that the words of the result come after. */
+      readonly after: number
+      /** The newest event of the session. */
+      readonly made: number
+      /** The longest time to wait; without it the task ends with the turn. */
+      readonly seconds?: number | undefined
+    }
+  | {
+      readonly tool: "deliver"
+      readonly delivery: string
+      readonly job: string
+      /** True for a delivery whose merge request is to be opened. */
+      readonly request: boolean
+    }
 
 export type Result = CallToolResult | InputRequiredResult
 

@@ -37,7 +37,7 @@ export const startSession = tool({
     max_cost_usd: z.number().positive().optional().describe("The most US dollars that the session may spend"),
     request_key: requestKey
   },
-  run: async (caller, input) => {
+  run: async (caller, input, { startTask }) => {
     const { max_cost_usd, message, model, project_id, provider_id, ref, repository_url, request_key, title } = input
     if (project_id !== undefined && repository_url !== undefined)
       return refusal("invalid: Name a project or a repository, not both.")
@@ -66,6 +66,8 @@ export const startSession = tool({
       throw error
     })
     if ("isError" in made) return made
+    if (startTask !== undefined && made.turn_id !== undefined)
+      return startTask({ tool: "start_session", turn: made.turn_id, after: 0, made: 0 })
     return answer({
       session_id: made.id,
       turn_id: made.turn_id ?? null,
@@ -114,12 +116,15 @@ export const sendMessage = tool({
       ),
     request_key: requestKey
   },
-  run: async (caller, { message, request_key, routing, session_id }) => {
+  run: async (caller, { message, request_key, routing, session_id }, { startTask }) => {
     const sent = await caller.reins.messages.send(
       { session_id, content: message, ...(routing !== undefined && { routing }) },
       onceFor(caller, request_key)
     )
-    return answer({ session_id, turn_id: sent.turn_id ?? null, after: sent.event_watermark })
+    const { event_watermark: after, turn_id } = sent
+    if (startTask !== undefined && turn_id !== undefined)
+      return startTask({ tool: "send_message", turn: turn_id, after, made: after })
+    return answer({ session_id, turn_id: turn_id ?? null, after })
   }
 })
 

@@ -14,7 +14,7 @@ const floors = [
   ["agents", "catalog", "projects"],
   ["bench"],
   ["sessions", "webhooks"],
-  ["worktrees", "tools", "hooks", "push", "work"],
+  ["worktrees", "tools", "hooks", "push", "work", "traces"],
   ["artifacts", "changes", "mcp"],
   ["deliveries"],
   ["requests"],

@@ -36,6 +36,7 @@ import { shares } from "./shares/Room.js"
 import { store } from "./store/Room.js"
 import type { SealedValues } from "./store/SealedValues.js"
 import { tools } from "./tools/Room.js"
+import { traces } from "./traces/Room.js"
 import { webhooks } from "./webhooks/Room.js"
 import { work } from "./work/Room.js"
 import { worktrees } from "./worktrees/Room.js"
@@ -82,6 +83,7 @@ export const rooms = [
   sessions,
   work,
   tools,
+  traces,
   webhooks,
   hooks,
   worktrees,

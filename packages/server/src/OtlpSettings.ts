@@ -5,4 +5,6 @@ export interface OtlpSettings {
   readonly protocol: "http/json" | "http/protobuf"
   readonly headers: Readonly<Record<string, string>>
   readonly serviceName: string
+  /** The spans and figures of agents by the conventions for generative AI; absent unless the operator has asked for them. */
+  readonly genAi?: { readonly content: boolean }
 }

@@ -1,3 +1,4 @@
+import { AgentTraces } from "@reins/base/base/AgentTraces"
 import { Effect, Layer } from "effect"
 import { ConfigInvalid } from "./Config.js"
 import type { OtlpSettings } from "./OtlpSettings.js"
@@ -19,12 +20,37 @@ export const otlpOf = (environment: NodeJS.ProcessEnv): Effect.Effect<OtlpSettin
   const pairs = (environment["OTEL_EXPORTER_OTLP_HEADERS"] ?? "").split(",").filter((pair) => pair.trim() !== "")
   const headers = pairs.map((pair) => /^\s*([\w-]+)\s*=(.*)$/.exec(pair))
   if (headers.includes(null)) return wrong("OTEL_EXPORTER_OTLP_HEADERS has to be a list as in name=value,other=value.")
-  return Effect.succeed({
+  return Effect.map(genAiOf(environment), (genAi) => ({
     endpoint,
     protocol,
     headers: Object.fromEntries(headers.map((match) => [match?.[1] ?? "", unescaped(match?.[2] ?? "")])),
-    serviceName: environment["OTEL_SERVICE_NAME"] || "reins"
-  })
+    serviceName: environment["OTEL_SERVICE_NAME"] || "reins",
+    ...(genAi && { genAi })
+  }))
+}
+
+/** The word that asks for spans and figures of agents. The conventions are not stable, so nobody gets them unasked. */
+const optIn = "gen_ai_latest_experimental"
+
+const contentVariable = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+
+/** The values for content. `true` and `false` are those of the first instrumentations. */
+const contentWords: Readonly<Record<string, boolean>> = {
+  "": false,
+  no_content: false,
+  false: false,
+  span_only: true,
+  true: true
+}
+
+/** Words of the list for other conventions mean nothing here. */
+const genAiOf = (environment: NodeJS.ProcessEnv): Effect.Effect<OtlpSettings["genAi"], ConfigInvalid> => {
+  const asked = (environment["OTEL_SEMCONV_STABILITY_OPT_IN"] ?? "").split(",").map((word) => word.trim())
+  if (!asked.includes(optIn)) return Effect.succeed(undefined)
+  const content = contentWords[(environment[contentVariable] ?? "").trim().toLowerCase()]
+  return content === undefined
+    ? wrong(`${contentVariable} has to be NO_CONTENT or SPAN_ONLY; content is not sent as events.`)
+    : Effect.succeed({ content })
 }
 
 /** Sends traces, figures and logs while the layer lives, and what is left when it ends. Nothing of it is loaded without settings. */
@@ -37,6 +63,19 @@ export const layer = (settings: OtlpSettings | undefined): Layer.Layer<never> =>
           ({ layer }) => layer(settings)
         )
       )
+
+/** The traces of agents. Nothing of them is loaded unless the settings ask for them. */
+export const agentTraces = (settings: OtlpSettings | undefined): Layer.Layer<AgentTraces> => {
+  const genAi = settings?.genAi
+  return genAi === undefined
+    ? Layer.succeed(AgentTraces, undefined)
+    : Layer.unwrapEffect(
+        Effect.map(
+          Effect.promise(() => import("./genai/GenAiTraces.js")),
+          ({ layer }) => layer(genAi)
+        )
+      )
+}
 
 const wrong = (problem: string) => Effect.fail(new ConfigInvalid({ problem }))
 

@@ -88,7 +88,9 @@ describe("a server that starts loads only what it needs to become ready", () => 
     ["the tools of assistants", "packages/server/src/doors/mcp/"],
     ["the library of their protocol", "node_modules/@modelcontextprotocol/"],
     ["what signs requests for S3", "node_modules/aws4fetch/"],
-    ["the export over OTLP", "node_modules/@effect/opentelemetry/"]
+    ["the export over OTLP", "node_modules/@effect/opentelemetry/"],
+    ["what makes traces of agents", "packages/server/src/genai/"],
+    ["what tells them of turns", "packages/core/src/traces/TracedTurns.ts"]
   ])("leaves %s to those who use it", (_, path) => {
     const within = (run: boolean) => modulesIn(scripts, run).filter((name) => name.startsWith(path))
     assert.isEmpty(within(true))

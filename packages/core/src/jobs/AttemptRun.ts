@@ -1,3 +1,4 @@
+import { type AgentTracing, placeIn } from "@reins/base/base/AgentTraces"
 import { failpoint } from "@reins/base/base/Failpoint"
 import { toMillis } from "@reins/base/domain/Timestamp"
 import { Cause, Clock, Deferred, Effect } from "effect"
@@ -15,6 +16,8 @@ import { AttemptLost, JobError, type JobKind, type RunningAttempt } from "./JobK
 /** The services of a worker that runs attempts. */
 export interface Running extends Ending {
   readonly bell: Bell["Type"]
+  /** Undefined where no traces of agents are made. */
+  readonly traces: AgentTracing | undefined
 }
 
 /**
@@ -45,11 +48,13 @@ const work = (running: Running, kind: JobKind, claim: Claim, cancel: Deferred.De
     cancelRequested: Deferred.await(cancel),
     commit: (command) => fenced(running, claim, command)
   }
-  return Effect.zipRight(failpoint("job.claimed"), kind.run(attempt)).pipe(
+  const done = Effect.zipRight(failpoint("job.claimed"), kind.run(attempt)).pipe(
     Effect.timeoutFail({ duration: kind.deadlineMs, onTimeout: () => timedOut(kind) }),
     Effect.flatMap((completion) => completeAttempt(running, claim, completion)),
     Effect.zipLeft(failpoint("job.finished"))
   )
+  const { traces } = running
+  return traces === undefined ? done : traces.attempt({ ...claim, within: placeIn(claim.payload) }, done)
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Fragment } from "@effect/sql/Statement"
+import { AgentTraces, keptPlace, placeIn, type TraceParent } from "@reins/base/base/AgentTraces"
 import { type JobEnd, Observer } from "@reins/base/base/Observer"
 import { fn } from "@reins/base/base/Traced"
 import { JobId, newId, OperationId, type SessionId, type WorkspaceId } from "@reins/base/domain/Ids"
@@ -58,6 +59,11 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
     readonly liveIn: (workspaceId: string) => Effect.Effect<ReadonlyArray<JobId>>
     /** True when an attempt for the subject has ended and its progress is not known. */
     readonly isUnproven: (subjectId: string) => Effect.Effect<boolean>
+    /** The place in a trace where the job of a kind for a subject was asked for. Undefined when there is no such job. */
+    readonly placeOf: (
+      kind: string,
+      subjectId: string
+    ) => Effect.Effect<{ readonly within: TraceParent | undefined } | undefined>
     /** The number of jobs of each kind in each state that is not an end. What has no job is absent. */
     readonly countLive: Effect.Effect<ReadonlyArray<LiveJobs>>
   }
@@ -69,6 +75,7 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
       const journal = yield* Journal
       const observer = yield* Observer
       const placements = yield* Placements
+      const traces = yield* AgentTraces
       const { self } = yield* Nodes
       const sql = db.sql
       const { cancel, insert, pin, runsFor } = JobStatements.make(db, self)
@@ -96,6 +103,7 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
           const id = yield* newId(JobId)
           const operationId = yield* newId(OperationId)
           const at = yield* now
+          const place = traces && keptPlace(yield* traces.here)
           yield* db.run(
             insert({
               id,
@@ -105,7 +113,7 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
               state: "queued",
               subject_type: job.subject.type,
               subject_id: job.subject.id,
-              payload: JSON.stringify(job.payload),
+              payload: JSON.stringify(place === undefined ? job.payload : { ...job.payload, ...place }),
               attempt_count: 0,
               max_attempts: job.maxAttempts,
               held: job.held === true ? 1 : 0,
@@ -142,6 +150,7 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
             (row) => row && refOf(row)
           ),
         ...makeLive(db),
+        placeOf: placeOf(db),
         isUnproven: (subjectId) =>
           Effect.map(
             db.first(sql`select attempts.id from attempts join jobs on jobs.id = attempts.job_id
@@ -168,6 +177,16 @@ const makeLive = ({ all, sql }: Database["Type"]): Pick<JobStore["Type"], "liveI
       live(sql`workspace_id = ${workspaceId} and kind not in (${deletionJobKind}, ${projectDeletionKind})`)
   }
 }
+
+/** `JobStore.placeOf`. */
+const placeOf =
+  ({ first, sql }: Database["Type"]): JobStore["Type"]["placeOf"] =>
+  (kind, subjectId) =>
+    Effect.map(
+      first(sql<{ payload: string }>`select payload from jobs
+      where subject_id = ${subjectId} and kind = ${kind} order by id limit 1`),
+      (row) => row && { within: placeIn(JSON.parse(row.payload)) }
+    )
 
 /** The number of jobs of a kind that are in a state. */
 export interface LiveJobs {

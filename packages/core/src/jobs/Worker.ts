@@ -1,3 +1,4 @@
+import { AgentTraces } from "@reins/base/base/AgentTraces"
 import { Boot } from "@reins/base/base/Boot"
 import { type Timestamp, toMillis } from "@reins/base/domain/Timestamp"
 import { Cause, Clock, Effect, type Fiber, FiberId, FiberSet, Layer } from "effect"
@@ -64,6 +65,7 @@ const makeWorker = Effect.fnUntraced(function* (kinds: ReadonlyArray<JobKind>, c
     claims: yield* JobClaims,
     journal: yield* Journal,
     bell: yield* Bell,
+    traces: yield* AgentTraces,
     boot,
     nodes,
     placements: yield* Placements,

@@ -276,6 +276,10 @@ export const otherVariables: Readonly<Record<string, string>> = {
   OTEL_SERVICE_NAME: "The name of the service in traces; `reins` by default.",
   OTEL_RESOURCE_ATTRIBUTES: "Other attributes of what is sent.",
   OTEL_SDK_DISABLED: "`true` sends nothing.",
+  OTEL_SEMCONV_STABILITY_OPT_IN:
+    "A list with commas. With `gen_ai_latest_experimental` in it, [agents](traces.md) are in the traces and figures; other words change nothing.",
+  OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT:
+    "`SPAN_ONLY` sends the words of people, agents and tools in these traces too, without secrets. `NO_CONTENT` is the default.",
   REINS_NPM_REGISTRY:
     "The registry that agents are installed from, and that `reins harnesses lock` asks; that of npm unless it is set.",
   "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN":

@@ -12,6 +12,7 @@ import { failedEnd } from "../DeliveryEnd.js"
 import { DeliveryStore } from "../DeliveryStore.js"
 import { branchDelivery } from "./BranchDelivery.js"
 import { type DeliveryAttempt, deliveryActor, deliverySteps } from "./DeliverySteps.js"
+import { deliveryTraces } from "./DeliveryTraces.js"
 
 const deliveryOf = (claim: Claim): DeliveryId => DeliveryId.make(claim.subject.id)
 
@@ -21,6 +22,7 @@ export const deliveryWork = Effect.gen(function* () {
   const begin = yield* makeBegin
   const asBranch = yield* branchDelivery
   const asPatch = yield* patchDelivery
+  const inTrace = yield* deliveryTraces
 
   return {
     run: fn("deliveryJob.run")(function* (attempt) {
@@ -29,7 +31,7 @@ export const deliveryWork = Effect.gen(function* () {
       // On top of a head, a changeset without changes takes an earlier delivery back.
       if (work.changeset.empty && work.delivery.onto === "base") return yield* nothingToDeliver
       yield* failpoint("delivery.begun")
-      return yield* work.delivery.transport === "patch" ? asPatch(work) : asBranch(work)
+      return yield* inTrace(work, work.delivery.transport === "patch" ? asPatch(work) : asBranch(work))
     }),
     failed: fn("deliveryJob.failed")(function* (claim, failure) {
       const delivery = yield* deliveries.find(deliveryOf(claim))

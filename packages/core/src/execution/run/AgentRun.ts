@@ -8,6 +8,7 @@ import { Effect } from "effect"
 import { MessageStore } from "../../sessions/messages/MessageStore.js"
 import { InteractionStore } from "../../sessions/questions/InteractionStore.js"
 import { ToolRuns } from "../../tools/ToolRuns.js"
+import { runTraces } from "../../traces/LoadedTraces.js"
 import { AgentStateStore } from "../../worktrees/AgentStateStore.js"
 import { type PreparedAgent, TurnSetup } from "../setup/TurnSetup.js"
 import type { TurnWork } from "../setup/TurnWork.js"
@@ -50,6 +51,7 @@ export const runAgent = Effect.gen(function* () {
   const gateOf = yield* budgetGate
   const toolRuns = yield* ToolRuns
   const wanted = yield* wantedResults
+  const tracesOf = yield* runTraces
 
   const converse = Effect.fnUntraced(function* (
     work: TurnWork,
@@ -61,7 +63,8 @@ export const runAgent = Effect.gen(function* () {
     // An agent without a session of its own knows nothing of the conversation, so it gets the summary of the session before.
     const { ear, options, order, permissions } = prepared
     const handoff = order.native_session === null ? yield* messages.findHandoff(session.id) : undefined
-    const callTool = order.tools && (yield* toolRuns.of(session, turn))
+    const answers = order.tools && (yield* toolRuns.of(session, turn))
+    const callTool = answers && (speech.traces?.answering(answers) ?? answers)
     const said = agents.run(
       {
         agent: order,
@@ -97,11 +100,14 @@ export const runAgent = Effect.gen(function* () {
     const { credentialId, order, prices } = prepared
     const talk = Effect.gen(function* () {
       const gate = yield* gateOf(work, prepared)
-      const speech = { output, questions, witness: yield* Witness.make(order.model, gate), gate, prices }
+      const traces = tracesOf?.(work)
+      const witness = yield* Witness.make(order.model, gate, traces?.called)
+      const speech: Speech = { output, questions, witness, gate, prices, traces }
       const failure = yield* converse(work, prepared, speech, rightLost).pipe(
         Effect.tapDefect(() => keepNativeState(work)),
         // The end of the turn keeps the last calls. Without an end they are kept here, because they have used what they have used.
-        Effect.onError(() => keepCalls(work, speech))
+        Effect.onError(() => keepCalls(work, speech)),
+        Effect.ensuring(Effect.suspend(() => traces?.over(output.answer().content) ?? Effect.void))
       )
       return { ...speech, failure }
     })

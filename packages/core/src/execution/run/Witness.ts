@@ -61,15 +61,24 @@ export class Witness implements CallObserver {
     private readonly model: string | null,
     private readonly bell: Mailbox.Mailbox<undefined>,
     private readonly givenUp: Deferred.Deferred<void>,
-    private readonly gate: Pick<BudgetGate, "admit" | "withdrawn" | "ended">
+    private readonly gate: Pick<BudgetGate, "admit" | "withdrawn" | "ended">,
+    private readonly told: ((call: ModelCall) => void) | undefined
   ) {}
 
-  /** A witness of a turn with this model; null where the agent chooses the model. The gate holds the calls that a budget does not let out. */
-  static readonly make = (model: string | null, gate: Pick<BudgetGate, "admit" | "withdrawn" | "ended">) =>
+  /** A witness of a turn with this model; null where the agent chooses it. The gate holds calls that no budget lets out. `told` hears of all. */
+  static readonly make = (
+    model: string | null,
+    gate: Pick<BudgetGate, "admit" | "withdrawn" | "ended">,
+    told?: (call: ModelCall) => void
+  ) =>
     Effect.gen(function* () {
       const bell = yield* Mailbox.make<undefined>({ capacity: 1, strategy: "sliding" })
-      return new Witness(model, bell, yield* Deferred.make<void>(), gate)
+      return new Witness(model, bell, yield* Deferred.make<void>(), gate, told)
     })
+
+  get readsAnswers(): boolean {
+    return this.told !== undefined
+  }
 
   /** Gives a value after calls that nobody has taken yet. Several calls may give one. It has no end. */
   get rings(): Stream.Stream<undefined> {
@@ -95,6 +104,7 @@ export class Witness implements CallObserver {
 
   ended(call: ModelCall): void {
     this.gate.ended(call)
+    this.told?.(call)
     this.waiting.push(call)
     this.bell.unsafeOffer(undefined)
     if (call.outcome === "abandoned") return

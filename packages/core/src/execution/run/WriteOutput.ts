@@ -6,6 +6,7 @@ import { EventFeed } from "../../events/EventFeed.js"
 import { modelCallStore } from "../../sessions/usage/ModelCallStore.js"
 import { logDefect } from "../../store/FailedStatement.js"
 import { Journal } from "../../store/Journal.js"
+import type { RunTraces } from "../../traces/RunTraces.js"
 import { AgentStateStore } from "../../worktrees/AgentStateStore.js"
 import { harnessActor, type TurnWork } from "../setup/TurnWork.js"
 import type { BudgetGate } from "./BudgetGate.js"
@@ -27,6 +28,8 @@ export interface Speech {
   readonly gate: BudgetGate
   /** The prices of the models. */
   readonly prices: Prices
+  /** Undefined where no traces of agents are made. */
+  readonly traces: RunTraces | undefined
 }
 
 /** Writes the output of the harness in batches, and sends its words as deltas before. Gives the failure of the harness, if there is one. */
@@ -76,7 +79,7 @@ export const makeWrite = Effect.gen(function* () {
       Stream.tap((event) =>
         event._tag === "text" || event._tag === "reasoning"
           ? feed.whisper(speech.output.delta(work.session.id, work.turn.id, event))
-          : Effect.void
+          : (speech.traces?.heard(event) ?? Effect.void)
       ),
       Stream.either
     )

@@ -44,6 +44,12 @@ export const modelCallStore = Effect.map(Database, ({ all, first, run, sql }) =>
         from model_calls where turn_id = ${turnId}`),
       (row) => (row === undefined || row.calls === 0 ? undefined : usageOf(row))
     ),
+  /** The protocol of the first call of a turn; undefined when it has made none. */
+  protocolOf: (turnId: TurnId): Effect.Effect<string | undefined> =>
+    Effect.map(
+      first(sql<{ protocol: string }>`select protocol from model_calls where turn_id = ${turnId} order by id limit 1`),
+      (row) => row?.protocol
+    ),
   /** True when a model has answered in the turn. */
   hasAnswer: (turnId: TurnId): Effect.Effect<boolean> =>
     Effect.map(

@@ -1,3 +1,4 @@
+import { foreignName } from "@reins/base/base/ForeignText"
 import {
   answerLack,
   type CallDialect,
@@ -10,7 +11,7 @@ import {
   wordsOfError
 } from "./CallDialects.js"
 import { JsonScan, type WantedValues } from "./JsonScan.js"
-import type { AnswerLack, CallProtocol, CallUsage } from "./ModelCall.js"
+import type { AnswerLack, AnswerWords, CallProtocol, CallUsage } from "./ModelCall.js"
 
 const lineFeed = 0x0a
 /** The longest beginning of a line that is kept to see its field, and the longest text that is compared with `[DONE]`. */
@@ -41,15 +42,28 @@ export class AnswerReader {
   private hasData = false
   private text = ""
 
-  constructor(protocol: CallProtocol) {
+  private model: string | null = null
+  private ends: ReadonlyArray<string> = []
+
+  /** `readsWords` says that it is asked for `words`. */
+  constructor(
+    protocol: CallProtocol,
+    private readonly readsWords = false
+  ) {
     this.dialect = dialects[protocol]
-    this.wanted = { values: new Set(this.dialect.values), marks: new Set(this.dialect.marks) }
+    const { marks, models, values } = this.dialect
+    this.wanted = { values: new Set(readsWords ? [...values, ...models] : values), marks: new Set(marks) }
     this.scan = new JsonScan(this.wanted)
   }
 
   /** The usage that the answer has told so far; null when it has told none. */
   get usage(): CallUsage | null {
     return this.told === undefined ? null : wholeUsage(this.told)
+  }
+
+  /** The words of the answer about itself. */
+  get words(): AnswerWords {
+    return { model: this.model, ends: this.ends }
   }
 
   push(bytes: Uint8Array): void {
@@ -126,8 +140,23 @@ export class AnswerReader {
     this.lack = answerLack(this.dialect, found) ?? this.lack
     const usage = this.dialect.usage(found)
     if (usage !== undefined) this.told = { ...(this.told ?? untold), ...usage }
+    if (this.readsWords) this.takeWords(found)
+  }
+
+  private takeWords(found: JsonScan["found"]): void {
+    const said = (paths: ReadonlyArray<string>, most: number) =>
+      paths
+        .map((path) => found.get(path))
+        .flatMap((value) => (typeof value === "string" ? [foreignName(value, most)] : []))
+        .filter((word) => word !== "")
+    this.model = said(this.dialect.models, longestModel)[0] ?? this.model
+    const ends = said(this.dialect.finishes, longestEnd)
+    if (ends.length > 0) this.ends = ends
   }
 }
+
+const longestModel = 255
+const longestEnd = 64
 
 const byteOrderMark: ReadonlySet<number> = new Set([0xef, 0xbb, 0xbf])
 

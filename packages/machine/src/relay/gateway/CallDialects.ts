@@ -11,6 +11,10 @@ export interface CallDialect {
   readonly marks: ReadonlyArray<string>
   /** The paths among `values` with a word for the end of the answer. */
   readonly ends: ReadonlyArray<string>
+  /** Those of `ends` whose word is the reason for the end, and no state. */
+  readonly finishes: ReadonlyArray<string>
+  /** The paths of the name of the model, which are not among `values`. */
+  readonly models: ReadonlyArray<string>
   /** The paths among `values` whose presence says that the answer was withheld. */
   readonly refusals: ReadonlyArray<string>
   /** True when the document belongs to an answer of a model. */
@@ -72,6 +76,8 @@ const chatRefusals = ["choices/*/message/refusal", "choices/*/delta/refusal"]
 const chat: CallDialect = {
   values: ["usage", "x_groq/usage", "error", "choices/*/finish_reason", ...chatRefusals],
   ends: ["choices/*/finish_reason"],
+  finishes: ["choices/*/finish_reason"],
+  models: ["model"],
   refusals: chatRefusals,
   marks: ["choices"],
   isAnswer: (found) => found.has("choices") || found.has("usage"),
@@ -107,6 +113,8 @@ const responses: CallDialect = {
     ...responseLacks
   ],
   ends: responseLacks,
+  finishes: ["incomplete_details/reason", "response/incomplete_details/reason"],
+  models: ["response/model", "model"],
   refusals: ["refusal"],
   marks: ["output", "response"],
   isAnswer: (found) =>
@@ -130,6 +138,8 @@ const responses: CallDialect = {
 const messages: CallDialect = {
   values: ["type", "usage", "error", "message/usage", "stop_reason", "delta/stop_reason"],
   ends: ["stop_reason", "delta/stop_reason"],
+  finishes: ["stop_reason", "delta/stop_reason"],
+  models: ["message/model", "model"],
   refusals: [],
   marks: ["content", "message"],
   isAnswer: (found) => found.has("content") || /^(?:message|content_block)_/.test(String(found.get("type") ?? "")),
@@ -155,6 +165,8 @@ const gemini: CallDialect = {
     `${place}promptFeedback/blockReason`
   ]),
   ends: ["", "*/"].flatMap((place) => [`${place}candidates/*/finishReason`]),
+  finishes: ["candidates/*/finishReason", "*/candidates/*/finishReason"],
+  models: ["modelVersion", "*/modelVersion"],
   refusals: ["promptFeedback/blockReason", "*/promptFeedback/blockReason"],
   marks: ["candidates", "*/candidates"],
   isAnswer: (found) =>

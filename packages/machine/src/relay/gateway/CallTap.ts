@@ -10,6 +10,7 @@ import { delayInError, namesOfError, wordsOfError } from "./CallDialects.js"
 import type { OpenLoan } from "./GatewayLoan.js"
 import { JsonScan } from "./JsonScan.js"
 import {
+  type AnswerWords,
   type CallLeave,
   type CallOutcome,
   type CallProtocol,
@@ -17,6 +18,11 @@ import {
   modelInPath,
   protocolOf
 } from "./ModelCall.js"
+
+interface TapTerms {
+  readonly admission: CallLeave["admission"]
+  readonly readsAnswers: boolean
+}
 
 /** The longest error body that is read for its words, in bytes. */
 const longestError = 64 * 1024
@@ -46,9 +52,9 @@ export class CallTap {
     private readonly target: string,
     private readonly ended: (call: ModelCall) => void,
     private readonly scrub: (text: string) => string,
-    private readonly admission: CallLeave["admission"]
+    private readonly of: TapTerms
   ) {
-    this.answer = new AnswerReader(protocol)
+    this.answer = new AnswerReader(protocol, of.readsAnswers)
   }
 
   /** Hears the request of the agent and notices when the agent leaves. */
@@ -108,8 +114,14 @@ export class CallTap {
       pauseMs: outcome === "refused" ? askedPause(headers, words, Date.now()) : null,
       lack: outcome === "answered" ? lack : null,
       usage,
-      ...(this.admission !== undefined && { admission: this.admission })
+      ...(this.of.admission !== undefined && { admission: this.of.admission }),
+      ...(this.of.readsAnswers && { answer: this.answerWords() })
     })
+  }
+
+  private answerWords(): AnswerWords {
+    const { ends, model } = this.answer.words
+    return { model: model === null ? null : this.scrub(model), ends: ends.map((word) => this.scrub(word)) }
   }
 
   private outcome(why: Parameters<CallTap["end"]>[0]): CallOutcome {
@@ -161,7 +173,10 @@ export const tapOf = (
     calls.delete(tap)
     observer.ended(call)
   }
-  const tap = new CallTap(protocol, target, ended, scrubber({ key }).scrub, leave?.admission)
+  const tap = new CallTap(protocol, target, ended, scrubber({ key }).scrub, {
+    admission: leave?.admission,
+    readsAnswers: observer.readsAnswers === true
+  })
   calls.add(tap)
   return tap
 }

@@ -55,6 +55,15 @@ export interface ModelCall {
   readonly usage: CallUsage | null
   /** The id under which a budget has let it out; absent where no budget counts it. */
   readonly admission?: ModelCallId
+  /** The words of the answer about itself. Present for an observer with `readsAnswers`. */
+  readonly answer?: AnswerWords
+}
+
+/** The model that an answer names, which may be another one than was asked for, and its own words for its end. */
+export interface AnswerWords {
+  /** Null for an answer that names none. */
+  readonly model: string | null
+  readonly ends: ReadonlyArray<string>
 }
 
 /** True for a call that the gateway, and not the agent, kept from its end. */
@@ -74,6 +83,8 @@ export interface CallLeave {
 
 /** Watches the model calls of one agent. Its methods are called by the relay, return at once, and never throw. */
 export interface CallObserver {
+  /** True where it wants to know how answers name their model and their end. */
+  readonly readsAnswers?: boolean
   /** Asked before a model call leaves. A refusal is answered at once, and the call is not one then. */
   readonly refusal: () => CallRefusal | undefined
   /**
@@ -104,6 +115,7 @@ export const knowingHeld = (
   }
   return {
     observer: {
+      readsAnswers: observer.readsAnswers === true,
       refusal: () => observer.refusal(),
       admit: admitted,
       withdrawn: (leave) => observer.withdrawn?.(leave),

@@ -135,7 +135,10 @@ const program = (given: Config) =>
       Layer.provide(config.node?.role === "api" ? Layer.empty : Layer.effectDiscard(requireExecutor))
     )
     const leaving = drainAtStop(config.node?.drainSeconds ?? 0)
-    const installation = Layer.provide(Installation.workingLayer(config), Observation.layer)
+    const installation = Layer.provide(
+      Installation.workingLayer(config),
+      Layer.merge(Observation.layer, Telemetry.agentTraces(otlp))
+    )
     return yield* Layer.launch(Layer.provide(Layer.provide(leaving, service), installation)).pipe(
       Effect.withTracerEnabled(otlp !== undefined),
       Effect.provide(Layer.provideMerge(Telemetry.layer(otlp), Logger.minimumLogLevel(config.logLevel)))

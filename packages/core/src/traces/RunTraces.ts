@@ -17,7 +17,7 @@ const longestContent = 8 * 1024
 const tracedText = (text: string): string => cutText(text, longestContent)
 
 /** The turn that an agent runs for. */
-interface RunTurn {
+export interface RunTurn {
   readonly turn: Pick<Turn, "id">
   readonly session: SessionRow
   readonly message: Pick<Message, "content">

@@ -135,6 +135,9 @@ describe("the blocks of the pages", () => {
       "docs/tools.md: a part of the spec of a project version",
       "docs/tools.md: it needs the server and the session of the reader",
       "docs/tools.md: a part of a manifest",
+      "docs/traces.md: it needs a collector; the tests send to one of their own",
+      "docs/traces.md: it needs Docker",
+      "docs/traces.md: it needs an account of Langfuse",
       "docs/upgrading.md: it needs the client programs of PostgreSQL; lifecycle/BackupPostgres of the chaos suite runs the commands that reins itself prints",
       "docs/upgrading.md: there is no other release to upgrade to, and no service manager; the commands besides these two are run above and below",
       "docs/webhooks.md: there is no receiver at that address; packages/server/test/cli/Webhooks.test.ts runs these commands"

@@ -11,7 +11,7 @@ const floors = [
   ["events", "jobs", "executor", "forge", "capture"],
   ["harness", "identity", "git"],
   ["connections", "oauth", "relay"],
-  ["agents", "catalog", "projects"],
+  ["agents", "catalog", "projects", "logins"],
   ["bench"],
   ["sessions", "webhooks"],
   ["worktrees", "tools", "hooks", "push", "work", "traces"],

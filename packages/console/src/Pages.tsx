@@ -12,6 +12,7 @@ const AutomationsPage = lazy(() =>
 const ConnectionsPage = lazy(() =>
   import("./connections/ConnectionsPage.js").then(({ ConnectionsPage }) => ConnectionsPage)
 )
+const ConnectedPage = lazy(() => import("./connections/ConnectedPage.js").then(({ ConnectedPage }) => ConnectedPage))
 const ProjectPage = lazy(() => import("./project/ProjectPage.js").then(({ ProjectPage }) => ProjectPage))
 const ProjectsPage = lazy(() => import("./project/ProjectsPage.js").then(({ ProjectsPage }) => ProjectsPage))
 const ReviewPage = lazy(() => import("./review/ReviewPage.js").then(({ ReviewPage }) => ReviewPage))
@@ -60,6 +61,8 @@ const Page = () => {
       return <FirstSteps {...given} />
     case "connections":
       return <ConnectionsPage {...given} />
+    case "connected":
+      return <ConnectedPage />
     case "projects":
       return <ProjectsPage {...given} />
     case "members":

@@ -13,6 +13,7 @@ import * as exports from "./exports/Contract.js"
 import * as hooks from "./hooks/Contract.js"
 import * as identity from "./identity/Contract.js"
 import * as jobs from "./jobs/Contract.js"
+import * as logins from "./logins/Contract.js"
 import * as mcp from "./mcp/Contract.js"
 import * as oauth from "./oauth/Contract.js"
 import * as projects from "./projects/Contract.js"
@@ -33,6 +34,7 @@ export const contracts = [
   identity,
   oauth,
   connections,
+  logins,
   projects,
   mcp,
   sessions,

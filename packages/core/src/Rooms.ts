@@ -26,6 +26,7 @@ import { hooks } from "./hooks/Room.js"
 import { identity } from "./identity/Room.js"
 import type { JobKind } from "./jobs/JobKind.js"
 import { jobs } from "./jobs/Room.js"
+import { logins } from "./logins/Room.js"
 import { mcp } from "./mcp/Room.js"
 import { oauth } from "./oauth/Room.js"
 import { projects } from "./projects/Room.js"
@@ -79,6 +80,7 @@ export const rooms = [
   agents,
   catalog,
   projects,
+  logins,
   bench,
   sessions,
   work,

@@ -144,6 +144,12 @@ const add = remoteCommand({
 export const connections = group(
   entry("list", "List the connections to models and forges", list),
   entry("add", "Save a token for a private repository and its host", add),
+  {
+    name: "login",
+    about: "Log in to a server of tools with your browser",
+    also: [],
+    load: async () => (await import("./ConnectionLogin.js")).login
+  },
   entry("check", "Ask the service whether it takes the key", check),
   entry("prefer", "Choose the model that sessions take if they name none", prefer),
   entry("remove", "Disconnect, and destroy the credential", remove)

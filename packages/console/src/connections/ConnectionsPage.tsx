@@ -11,6 +11,7 @@ import { count, plain } from "../words/Words.js"
 import { ConnectionChange, CredentialForm } from "./ConnectionChange.js"
 import { ConnectionForm } from "./ConnectionForm.js"
 import { connectionKinds, isGateway } from "./ConnectionKinds.js"
+import { ServerLoginButton } from "./ServerLogin.js"
 import { SetPrice } from "./SetPrice.js"
 
 /** The connections of the workspace: gateways of models, forges and git. */
@@ -103,6 +104,14 @@ const ConnectionCard = ({ connection, reload }: { readonly connection: Connectio
             <button type="button" class="small" onClick={() => (dialog.value = "change")}>
               Change
             </button>
+            {kind === "mcp_oauth" && (
+              <ServerLoginButton
+                input={{ workspace_id: connection.workspace_id, connection_id: id }}
+                done={() => reload()}
+              >
+                Log in again
+              </ServerLoginButton>
+            )}
             {connectionKinds[kind] !== undefined && (
               <button type="button" class="small" onClick={() => (dialog.value = "credential")}>
                 Replace the credential

@@ -1,6 +1,9 @@
+import { useSignal } from "@preact/signals"
 import type { Connection, ProjectServer } from "@reins/client"
 import { useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
+import { ServerLoginButton } from "../connections/ServerLogin.js"
+import { mayWrite, workspace } from "../inbox/Workspace.js"
 import { Await, Field, State } from "../ui/Basics.js"
 
 /** The connection whose tokens a server gets, as it is now. */
@@ -38,11 +41,29 @@ export const ConnectionField = ({
   readonly connections: ReadonlyArray<Connection>
   readonly change: (server: ProjectServer) => void
 }) => {
-  const all = connections.filter(({ kind }) => kind === "mcp_oauth")
+  const made = useSignal<ReadonlyArray<Connection>>([])
+  const all = [...made.value, ...connections].filter(({ kind }) => kind === "mcp_oauth")
   const fitting = all.filter(({ id, settings }) => id === server.connection_id || settings["server_url"] === server.url)
+  const url = server.url ?? ""
+  const workspaceId = workspace.value?.id
+  const login = workspaceId !== undefined && mayWrite.value && /^https?:\/\/./.test(url) && (
+    <ServerLoginButton
+      key={url}
+      input={{ workspace_id: workspaceId, server_url: url }}
+      done={async (connection_id) => {
+        made.value = [await reins.connections.get({ connection_id }), ...made.value]
+        change({ ...server, connection_id })
+      }}
+    >
+      Connect
+    </ServerLoginButton>
+  )
   if (fitting.length === 0)
-    return all.length === 0 ? null : (
-      <p class="fine">No connection by OAuth has this address. Make one on the page Connections.</p>
+    return (
+      <div>
+        <p class="fine">For a server that wants a login. Reins keeps its tokens.</p>
+        {login}
+      </div>
     )
   return (
     <Field label="Connection (optional)" hint="Its tokens go with each request, so no header Authorization does.">

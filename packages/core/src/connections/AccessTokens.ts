@@ -53,7 +53,7 @@ export class AccessTokens extends Context.Tag("@reins/core/connections/AccessTok
       const kinds = yield* ConnectionKinds
       const store = yield* ConnectionStore
       const scope = yield* Effect.scope
-      const make = yield* makeToken
+      const { make, spend } = yield* makeToken
       const kept = new Map<string, Kept>()
 
       /** One fiber makes the token of a credential. It goes on when its callers go away, so that no refresh token is lost. */
@@ -86,10 +86,13 @@ export class AccessTokens extends Context.Tag("@reins/core/connections/AccessTok
         if (grant === undefined) return yield* noGrant
         const { goodUntilMs, token } = kept.get(connection.credentialId) ?? empty()
         const isRefused = token !== undefined && refused !== undefined && isSame(token, refused)
+        if (isRefused && grant.held?.(connection, yield* Clock.currentTimeMillis) !== undefined)
+          return yield* spend(connection)
         if (token !== undefined && !isRefused && (yield* Clock.currentTimeMillis) < goodUntilMs)
           return { token, isNew: false }
         const { token: made } = yield* minted(connection, grant, false)
-        return { token: made, isNew: true }
+        // A token that the credential itself is was not made for this caller.
+        return { token: made, isNew: grant.held?.(connection, yield* Clock.currentTimeMillis) === undefined }
       })
 
       return AccessTokens.of({
@@ -150,6 +153,11 @@ const noGrant = new GrantRefused({
 const isReplaced = new GrantRefused({
   reason: "credential_unreadable",
   message: "The credential of the connection was replaced or revoked meanwhile. Try again."
+})
+
+const isRefusedHeld = new GrantRefused({
+  reason: "credential_refused",
+  message: "The server refuses the token of its connection. Log in again, or give the connection a new credential."
 })
 
 const isSpent = new GrantRefused({
@@ -213,8 +221,18 @@ const makeToken = Effect.gen(function* () {
       })
     )
 
-  return Effect.fnUntraced(function* (connection: OpenConnection, grant: TokenGrant, isTrial: boolean) {
+  const nothingReplaced = { holder: undefined, replaced: {} }
+
+  /** Notes that a service has refused the token that a credential is. */
+  const spend = (connection: OpenConnection) =>
+    Effect.zipRight(settle({ connection, ...nothingReplaced, health: "reauth_required" }), isRefusedHeld)
+
+  const make = Effect.fnUntraced(function* (connection: OpenConnection, grant: TokenGrant, isTrial: boolean) {
     if (!isTrial) yield* untried(connection)
+    const held = grant.held?.(connection, yield* Clock.currentTimeMillis)
+    if (held instanceof GrantRefused)
+      return yield* Effect.zipRight(settle({ connection, ...nothingReplaced, health: "reauth_required" }), held)
+    if (held !== undefined) return held
     const place = yield* grant.find(connection, outbound)
     if (connection.secrets["refresh_token"] === undefined) return yield* asked(connection, grant, place, undefined)
     return yield* Effect.timeoutFail(refreshed(connection, grant, place, isTrial), {
@@ -223,6 +241,8 @@ const makeToken = Effect.gen(function* () {
         new GrantRefused({ reason: "timeout", message: "Other servers use the refresh token. Try again." })
     })
   })
+
+  return { make, spend }
 })
 
 /** The authorization server that has taken the credential for the first time. */

@@ -17,6 +17,7 @@ import { ConnectionStore, type Inactive, requireActive } from "./ConnectionStore
 import type { ConnectionInput, ConnectionPatch, CredentialVersionInput } from "./ConnectionsApi.js"
 import { ConnectionUses } from "./ConnectionUses.js"
 import { partsOf } from "./CredentialParts.js"
+import { grantEnding } from "./GrantEnding.js"
 
 /** Commands on the credentials for providers and forges. Secrets are sealed when they come in, and no method gives them back. */
 export class Connections extends Context.Tag("@reins/core/connections/Connections")<
@@ -48,7 +49,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       connectionId: string,
       input: CredentialVersionInput
     ) => Command<Connection, Denied | ReinsError<"connection_revoked" | "version_conflict"> | RequestInvalid>
-    /** Revokes the connection and destroys its secrets. Fails with `connection_in_use` while a turn runs with it. */
+    /** Revokes the connection and destroys its secrets. Asks the authorization server that gave them to end its tokens. Fails with `connection_in_use` while a turn runs with it. */
     readonly disconnect: (
       principal: Principal,
       connectionId: string
@@ -75,6 +76,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       const store = yield* ConnectionStore
       const kinds = yield* ConnectionKinds
       const uses = yield* ConnectionUses
+      const endGrant = yield* grantEnding
 
       const row = requireExisting(store)
       const answer = (id: string) => Effect.map(row(id), toConnection)
@@ -140,15 +142,19 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
             })
           ),
         disconnect: (principal, connectionId) =>
-          journal.command(
+          journal.prepared(
             "Connections.disconnect",
             { by: principal, about: { type: "connection", id: connectionId } },
             Effect.gen(function* () {
-              const found = yield* unrevoked(yield* held(principal, connectionId))
-              const turnId = yield* uses.find(found.id)
-              if (turnId !== undefined) return yield* inUse(turnId)
-              yield* store.revoke(found)
-              return yield* answer(found.id)
+              // The secrets are gone after the commit, so the place that gave them is told before.
+              yield* endGrant(principal, connectionId)
+              return Effect.gen(function* () {
+                const found = yield* unrevoked(yield* held(principal, connectionId))
+                const turnId = yield* uses.find(found.id)
+                if (turnId !== undefined) return yield* inUse(turnId)
+                yield* store.revoke(found)
+                return yield* answer(found.id)
+              })
             })
           ),
         usable: fn("Connections.usable")(function* (principal, connectionId) {

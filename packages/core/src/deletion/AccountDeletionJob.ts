@@ -6,6 +6,7 @@ import { outboxFiles } from "../identity/OutboxFiles.js"
 import { identityRemoval, accountRows as ofIdentity } from "../identity/Removal.js"
 import type { JobKind } from "../jobs/JobKind.js"
 import { accountRows as ofJobs } from "../jobs/WorkspaceRows.js"
+import { accountRows as ofLogins } from "../logins/Rows.js"
 import { accountRows as ofOauth } from "../oauth/Rows.js"
 import { accountRows as ofPush } from "../push/Rows.js"
 import { Database } from "../store/Database.js"
@@ -17,7 +18,7 @@ import { makeOverwriting } from "./Overwriting.js"
 import { resourceReceipts } from "./ResourceReceipts.js"
 
 /** Rows before those by which they are found. */
-const rows = [...ofJobs, ...ofBudgets, ...ofPush, ...ofWork, ...ofOauth, ...ofIdentity]
+const rows = [...ofJobs, ...ofBudgets, ...ofPush, ...ofWork, ...ofLogins, ...ofOauth, ...ofIdentity]
 
 /** Rows of one commit. Other writers wait for it. */
 const batch = 500

@@ -5,6 +5,7 @@ import { workspaceRows as ofDeliveries } from "../deliveries/WorkspaceRows.js"
 import { workspaceRows as ofHooks } from "../hooks/WorkspaceRows.js"
 import { workspaceRows as ofIdentity } from "../identity/Removal.js"
 import { workspaceRows as ofJobs } from "../jobs/WorkspaceRows.js"
+import { workspaceRows as ofLogins } from "../logins/Rows.js"
 import { workspaceRows as ofOauth } from "../oauth/Rows.js"
 import { workspaceRows as ofProjects } from "../projects/WorkspaceRows.js"
 import { workspaceRows as ofPush } from "../push/Rows.js"
@@ -23,6 +24,7 @@ export const workspaceRows: ReadonlyArray<OwnedRows> = [
   ...ofDeliveries,
   ...ofPush,
   ...ofProjects,
+  ...ofLogins,
   ...ofConnections,
   ...ofSessions,
   ...ofOauth,

@@ -26,7 +26,7 @@ const table: ReadonlyArray<RefusalRow<Kind>> = [
     words: ["insufficient_scope"],
     is: "authorization",
     mender: "person",
-    say: "It refuses the scopes of its token (403)."
+    say: "It refuses the scopes of its token (403). Log in again with those that it names."
   },
   {
     status: [401],

@@ -15,6 +15,7 @@ import { events } from "./schema/events.js"
 import { hooks, hookTold } from "./schema/hooks.js"
 import { identity, identitySweeps } from "./schema/identity.js"
 import { jobs } from "./schema/jobs.js"
+import { logins } from "./schema/logins.js"
 import { askedScopes, oauth, oauthSweeps } from "./schema/oauth.js"
 import { placement, requestCredit } from "./schema/placement.js"
 import { projects } from "./schema/projects.js"
@@ -71,5 +72,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0033_git_connections": expand(statements([...catalog, ...gitConnections])),
   "0034_enabled_providers": expand(statements(enabledProviders)),
   "0035_interaction_subjects": expand(statements(interactionSubjects)),
-  "0036_work": expand(statements(work))
+  "0036_work": expand(statements(work)),
+  "0037_connection_logins": expand(statements(logins))
 }

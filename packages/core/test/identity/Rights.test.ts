@@ -51,6 +51,7 @@ const noRights: Readonly<Record<string, string>> = {
   sessions: "the key that pays",
   usage_days: "the key that has paid",
   deletions: "who has asked for it",
+  connection_logins: "who alone may answer it; each answer asks for the right to write",
   seen_marks: "who has seen the session",
   deliveries: "the key that signs commits"
 }

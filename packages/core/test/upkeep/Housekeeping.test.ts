@@ -8,6 +8,7 @@ import { FollowerStore } from "@reins/core/events/FollowerStore"
 import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
 import { HookStore } from "@reins/core/hooks/HookStore"
 import { Accounts } from "@reins/core/identity/Accounts"
+import { LoginStore } from "@reins/core/logins/LoginStore"
 import { OauthStore } from "@reins/core/oauth/OauthStore"
 import { sweeps } from "@reins/core/Rooms"
 import { ToolCallStore } from "@reins/core/sessions/questions/ToolCallStore"
@@ -68,6 +69,7 @@ if (sqlite !== undefined) {
       RunStore.layer,
       HookStore.layer,
       OauthStore.layer,
+      LoginStore.layer,
       calls
     ).pipe(
       Layer.provide(FollowerStore.layer),

@@ -32,10 +32,12 @@ import {
   conditionedMergeRequest,
   done,
   fileOfWorkspaces,
+  Gateway,
   headSha,
   newArtifact,
   newBranch,
   newInteraction,
+  newLogin,
   newMergeRequest,
   newSession,
   newToolCall,
@@ -117,6 +119,13 @@ const examples = {
     credential: { base_url: "https://gateway.example/v1", api_key: "canary-second-key" }
   }),
   "POST /api/connections/{connection_id}/validations": nothing,
+  "POST /api/workspaces/{workspace_id}/connection-logins": () =>
+    Effect.map(Gateway, ({ url }) => ({ body: { server_url: new URL("/mcp", url).href, label: "Issues" } })),
+  "POST /api/connection-logins/{connection_login_id}/answers": (tenant: Tenant) =>
+    Effect.map(newLogin(tenant), ({ connection_login_id, state }) => ({
+      ids: { connection_login_id },
+      body: { state, error: "access_denied" }
+    })),
   "POST /api/workspaces/{workspace_id}/automations": only(nightly),
   "POST /api/workspaces/{workspace_id}/automation-previews": only({
     events: ["issues"],

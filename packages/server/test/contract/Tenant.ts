@@ -10,6 +10,7 @@ import {
   headSha,
   newArtifact,
   newInteraction,
+  newLogin,
   newMergeRequest,
   newSession,
   newWebhookDelivery,
@@ -124,7 +125,8 @@ export const newTenant = Effect.gen(function* () {
     webhook_delivery_id: yield* newWebhookDelivery(endpointId, sessionId),
     merge_request_id: yield* newMergeRequest(tenant),
     interaction_id: yield* newInteraction(tenant),
-    artifact_id: yield* newArtifact(tenant)
+    artifact_id: yield* newArtifact(tenant),
+    connection_login_id: (yield* newLogin(tenant)).connection_login_id
   }
   const cared = yield* caredFor({
     mergeRequestId: more.merge_request_id,

@@ -33,15 +33,44 @@ import type { Json } from "./Document.js"
 
 const actor = systemActor("test")
 
-/** A model gateway that every connection of the kind alpha_gateway leads to. The service has to allow `127.0.0.1`. */
+/** The answers of a host at which people log in to tools, by its own address; undefined for those of a gateway. */
+const loginAnswers = (url: string): Readonly<Record<string, object>> => ({
+  "/.well-known/oauth-protected-resource/mcp": { resource: `${url}/mcp`, authorization_servers: [url] },
+  "/.well-known/oauth-authorization-server": {
+    issuer: url,
+    authorization_endpoint: `${url}/authorize`,
+    token_endpoint: `${url}/token`,
+    registration_endpoint: `${url}/register`,
+    code_challenge_methods_supported: ["S256"],
+    token_endpoint_auth_methods_supported: ["none"]
+  },
+  "/register": { client_id: "client-of-reins" }
+})
+
+/**
+ * A model gateway that every connection of the kind alpha_gateway leads to. A server of tools is at its path `/mcp`. The service has to allow
+ * `127.0.0.1`.
+ */
 export class Gateway extends Context.Tag("@reins/server/test/contract/Gateway")<Gateway, { readonly url: string }>() {
   static readonly layer = Layer.scoped(
     Gateway,
-    localServer((_, response) =>
-      json(response, 200, { object: "list", data: [{ id: "thinker", object: "model" }] })
-    ).pipe(Effect.map(({ url }) => ({ url: `${url}/v1` })))
+    localServer(({ headers, path }, response) => {
+      const found = loginAnswers(`http://${headers.host}`)[path]
+      json(response, 200, found ?? { object: "list", data: [{ id: "thinker", object: "model" }] })
+    }).pipe(Effect.map(({ url }) => ({ url: `${url}/v1` })))
   )
 }
+
+/** A login at the server of tools of the gateway that waits for a browser. */
+export const newLogin = ({ ids, person }: Pick<Tenant, "ids" | "person">) =>
+  Effect.gen(function* () {
+    const server_url = new URL("/mcp", (yield* Gateway).url).href
+    const begun = yield* done(person, "POST", `/api/workspaces/${ids["workspace_id"]}/connection-logins`, {
+      server_url
+    })
+    const state = new URL(textAt(begun, "authorize_url")).searchParams.get("state") ?? ""
+    return { connection_login_id: textAt(begun, "login.id"), state }
+  })
 
 export const allowGateway = { allowPrivateHosts: ["127.0.0.1"] }
 

@@ -59,6 +59,8 @@ export interface McpServer {
   streams: boolean
   /** The authorization servers that its metadata names; undefined for a server without metadata. */
   authorization: ReadonlyArray<string> | undefined
+  /** The scopes that its refusal names; undefined where it names none. */
+  wantedScope: string | undefined
 }
 
 /** An answer that a request gets in the place of its own. */
@@ -141,6 +143,7 @@ export const mcpServer = (
       streams: false,
       isLenient: false,
       authorization: undefined as McpServer["authorization"],
+      wantedScope: undefined as McpServer["wantedScope"],
       calls: [] as McpServer["calls"],
       sessions: new Set<string>()
     }
@@ -227,7 +230,11 @@ export const mcpServer = (
       if (key === null || (typeof key === "string" ? token === key : key.has(token))) return true
       response.setHeader(
         "www-authenticate",
-        `Bearer error="invalid_token", resource_metadata="${url.replace("/mcp", "")}/.well-known/oauth-protected-resource/mcp"`
+        [
+          'Bearer error="invalid_token"',
+          ...(server.wantedScope === undefined ? [] : [`scope="${server.wantedScope}"`]),
+          `resource_metadata="${url.replace("/mcp", "")}/.well-known/oauth-protected-resource/mcp"`
+        ].join(", ")
       )
       json(response, 401, { error: `Bad key. ${echoes(word)} ${headers.authorization}` })
       return false

@@ -30,6 +30,7 @@ export const commands: Readonly<Record<string, string>> = {
   "connections add": "https://127.0.0.1:1/acme/shop.git",
   "connections check": "con_none",
   "connections list": "",
+  "connections login": "https://127.0.0.1:1/mcp",
   "connections prefer": "con_none scripted-1",
   "connections remove": "con_none --yes",
   "delegations cancel": "del_none",

@@ -10,6 +10,10 @@ export interface GrantedToken {
   readonly token: Redacted.Redacted
   /** The time for which it is good from the request on, in milliseconds; 0 for one that is used at once or never. */
   readonly lifeMs: number
+  /** The time that its place has told, in milliseconds; absent where it has told none, as a token that does not end. */
+  readonly toldMs?: number | undefined
+  /** The scopes that its place has told; absent where it has told none. */
+  readonly scope?: string | undefined
 }
 
 /** There is no token. The message is a sentence for people, and quotes no answer. */
@@ -30,6 +34,8 @@ export interface TokenPlace {
   readonly methods: ReadonlyArray<string> | undefined
   /** The authorization server by its own name; undefined where the connection names the endpoint itself. */
   readonly issuer: string | undefined
+  /** The address that ends tokens; absent where nobody tells one. */
+  readonly revocation?: URL | undefined
 }
 
 /** The answer of a place to one request for a token. */
@@ -42,6 +48,13 @@ export interface GrantAnswer {
 
 /** The part of a kind of connection that has another service make tokens. */
 export interface TokenGrant {
+  /**
+   * The token that the credential itself is, where nothing is asked for; undefined where the place has to be asked. A service that refuses it refuses
+   * the credential.
+   */
+  readonly held?: (connection: OpenConnection, nowMs: number) => GrantedToken | GrantRefused | undefined
+  /** Asks the place to end what the credential gives. True where the place says that it has. Nothing is asked for twice. */
+  readonly end?: (connection: OpenConnection, outbound: Outbound["Type"]) => Effect.Effect<boolean>
   /** Finds the place. The connection's secrets are sent nowhere. */
   readonly find: (connection: OpenConnection, outbound: Outbound["Type"]) => Effect.Effect<TokenPlace, GrantRefused>
   /** Asks the place once. The request may use a secret up. */

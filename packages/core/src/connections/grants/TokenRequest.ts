@@ -4,7 +4,7 @@ import type { Outbound, OutboundAnswer } from "@reins/machine/outbound/Outbound"
 import { Effect, Option, Redacted, Schema } from "effect"
 import type { OpenConnection } from "../OpenConnection.js"
 import { boundIssuer, type GrantAnswer, type GrantedToken, GrantRefused, type TokenPlace } from "./Grant.js"
-import { grantLimits, unasked } from "./TokenPlaces.js"
+import { grantLimits, isScopeList, unasked } from "./TokenPlaces.js"
 
 // Owns the request of RFC 6749 for an access token, with the resource of RFC 8707, and its answer.
 
@@ -37,6 +37,7 @@ const Answer = Schema.Struct({
   token_type: Schema.optional(Schema.Unknown),
   expires_in: Schema.optional(Schema.Unknown),
   refresh_token: Schema.optional(Schema.Unknown),
+  scope: Schema.optional(Schema.Unknown),
   /** Some places write an error that says nothing beside a token. */
   error: Schema.optionalWith(
     Schema.transform(Schema.Unknown, Schema.Unknown, {
@@ -54,10 +55,64 @@ const RefreshToken = Schema.String.pipe(Schema.pattern(/^[\x20-\x7e]{1,20000}$/)
 
 type Method = "client_secret_basic" | "client_secret_post" | "none"
 
+/** The client that asks, by the names of the fields of a connection. */
+type Client = Pick<OpenConnection, "settings" | "secrets"> & {
+  /** True where a person has just logged in with a browser. */
+  readonly isLogin?: true
+}
+
+/** The part of a request that says what for. */
+type Form = Readonly<Record<string, string>>
+
 /** Asks a place for a token, with the refresh token where there is one, else in the name of the client itself. */
-export const askPlace = Effect.fnUntraced(function* (
+export const askPlace = (
   place: TokenPlace,
   connection: OpenConnection,
+  outbound: Outbound["Type"]
+): Effect.Effect<GrantAnswer> => {
+  const refresh = valueOf(connection, "refresh_token")
+  const form: Form =
+    refresh === undefined
+      ? { grant_type: "client_credentials" }
+      : { grant_type: "refresh_token", refresh_token: refresh }
+  const { scopes } = connection.settings
+  return ask(place, connection, scopes === undefined ? form : { ...form, scope: scopes }, outbound)
+}
+
+/** Asks a place for the first tokens of a login, with the code that the browser has brought. */
+export const askWithCode = (
+  place: TokenPlace,
+  client: Client,
+  { code, redirectUri, verifier }: Readonly<Record<"code" | "redirectUri" | "verifier", string>>,
+  outbound: Outbound["Type"]
+): Effect.Effect<GrantAnswer> =>
+  ask(
+    place,
+    { ...client, isLogin: true },
+    { grant_type: "authorization_code", code, redirect_uri: redirectUri, code_verifier: verifier },
+    outbound
+  )
+
+/** Asks the authorization server of a connection to end what its credential gives (RFC 7009). True where it says that it has. */
+export const endGranted = (
+  place: TokenPlace,
+  connection: OpenConnection,
+  outbound: Outbound["Type"]
+): Effect.Effect<boolean> => {
+  const method = methodOf(place, connection)
+  const kind = ["refresh_token", "access_token"].find((name) => connection.secrets[name] !== undefined)
+  if (place.revocation === undefined || method === undefined || kind === undefined) return Effect.succeed(false)
+  const form = { token: valueOf(connection, kind) ?? "", token_type_hint: kind }
+  return Effect.match(send({ ...place, endpoint: place.revocation }, connection, method, form, outbound), {
+    onFailure: () => false,
+    onSuccess: ({ status }) => status === 200
+  })
+}
+
+const ask = Effect.fnUntraced(function* (
+  place: TokenPlace,
+  connection: Client,
+  form: Form,
   outbound: Outbound["Type"]
 ): Effect.fn.Return<GrantAnswer> {
   const { [boundIssuer]: _, ...secrets } = connection.secrets
@@ -68,17 +123,18 @@ export const askPlace = Effect.fnUntraced(function* (
   })
   const method = methodOf(place, connection)
   if (method === undefined) return refused(noMethod(place))
-  const first = yield* Effect.either(send(place, connection, method, outbound))
+  const asked = { ...form, resource: place.resource }
+  const first = yield* Effect.either(send(place, connection, method, asked, outbound))
   if (first._tag === "Left") return refused(unasked(first.left))
   const isUnknownWay = place.methods === undefined && method === "client_secret_basic"
   if (!isUnknownWay || errorOf(first.right) !== "invalid_client") return answerOf(place, connection, first.right)
   // Nobody has told which way the place takes, and it has taken nothing yet.
-  const second = yield* Effect.either(send(place, connection, "client_secret_post", outbound))
+  const second = yield* Effect.either(send(place, connection, "client_secret_post", asked, outbound))
   return second._tag === "Left" ? refused(unasked(second.left)) : answerOf(place, connection, second.right)
 })
 
 /** The way in which the client says who it is; undefined where the place takes none that it can. */
-const methodOf = ({ methods }: TokenPlace, { secrets }: OpenConnection): Method | undefined => {
+const methodOf = ({ methods }: TokenPlace, { secrets }: Client): Method | undefined => {
   if (secrets["client_secret"] === undefined) return "none"
   if (methods === undefined) return "client_secret_basic"
   return (["client_secret_basic", "client_secret_post"] as const).find((way) => methods.includes(way))
@@ -90,7 +146,7 @@ const noMethod = ({ endpoint }: TokenPlace) =>
     message: `${endpoint.host} takes a client secret neither as HTTP Basic nor in the body, and no other way is known here.`
   })
 
-const valueOf = (connection: OpenConnection, name: string): string | undefined => {
+const valueOf = (connection: Client, name: string): string | undefined => {
   const secret = connection.secrets[name]
   return secret === undefined ? undefined : Redacted.value(secret)
 }
@@ -98,22 +154,10 @@ const valueOf = (connection: OpenConnection, name: string): string | undefined =
 /** A text as forms write it, which is how RFC 6749 puts it into HTTP Basic. */
 const inForm = (text: string): string => new URLSearchParams({ "": text }).toString().slice(1)
 
-const send = (
-  { endpoint, resource }: TokenPlace,
-  connection: OpenConnection,
-  method: Method,
-  outbound: Outbound["Type"]
-) => {
-  const { client_id = "", scopes } = connection.settings
-  const secret = valueOf(connection, "client_secret") ?? ""
-  const refresh = valueOf(connection, "refresh_token")
-  const form = new URLSearchParams(
-    refresh === undefined
-      ? { grant_type: "client_credentials" }
-      : { grant_type: "refresh_token", refresh_token: refresh }
-  )
-  if (scopes !== undefined) form.set("scope", scopes)
-  form.set("resource", resource)
+const send = ({ endpoint }: TokenPlace, client: Client, method: Method, fields: Form, outbound: Outbound["Type"]) => {
+  const { client_id = "" } = client.settings
+  const secret = valueOf(client, "client_secret") ?? ""
+  const form = new URLSearchParams(fields)
   if (method !== "client_secret_basic") form.set("client_id", client_id)
   if (method === "client_secret_post") form.set("client_secret", secret)
   const basic = Buffer.from(`${inForm(client_id)}:${inForm(secret)}`).toString("base64")
@@ -131,8 +175,8 @@ const bodyOf = ({ body }: OutboundAnswer): Answer => Option.getOrElse(decodeAnsw
 
 const errorOf = (answer: OutboundAnswer): unknown => bodyOf(answer).error
 
-const answerOf = ({ endpoint }: TokenPlace, connection: OpenConnection, answer: OutboundAnswer): GrantAnswer => {
-  const { access_token, error, expires_in, refresh_token, token_type } = bodyOf(answer)
+const answerOf = ({ endpoint }: TokenPlace, connection: Client, answer: OutboundAnswer): GrantAnswer => {
+  const { access_token, error, expires_in, refresh_token, scope, token_type } = bodyOf(answer)
   const replaced =
     Schema.is(RefreshToken)(refresh_token) && refresh_token !== valueOf(connection, "refresh_token")
       ? { refresh_token: Redacted.make(refresh_token) }
@@ -147,18 +191,25 @@ const answerOf = ({ endpoint }: TokenPlace, connection: OpenConnection, answer: 
   if (typeof token_type !== "string" || token_type.toLowerCase() !== "bearer")
     return unusable("gives a token of another type than Bearer.")
   if (!Schema.is(AccessToken)(access_token)) return unusable("gives a token that headers cannot have.")
-  const found: GrantedToken = { token: Redacted.make(access_token), lifeMs: lifeOf(expires_in) }
+  const toldMs = toldLifeOf(expires_in)
+  const lifeMs = Math.min(toldMs ?? unknownLifeMs, longestLifeMs)
+  const found: GrantedToken = {
+    token: Redacted.make(access_token),
+    lifeMs,
+    toldMs,
+    scope: typeof scope === "string" && isScopeList(scope) ? scope : undefined
+  }
   return { found, replaced }
 }
 
-/** The time for which a token is good. Some places say it as a text. */
-const lifeOf = (expiresIn: unknown): number => {
+/** The time for which a token is good, in milliseconds. Some places say it as a text. */
+const toldLifeOf = (expiresIn: unknown): number | undefined => {
   const seconds = typeof expiresIn === "string" && /^\d{1,12}$/.test(expiresIn) ? Number(expiresIn) : expiresIn
-  if (typeof seconds !== "number" || !Number.isFinite(seconds)) return unknownLifeMs
-  return Math.min(Math.max(seconds, 0) * 1000, longestLifeMs)
+  if (typeof seconds !== "number" || !Number.isFinite(seconds)) return undefined
+  return Math.max(seconds, 0) * 1000
 }
 
-const refusalOf = (endpoint: URL, { secrets }: OpenConnection, answer: OutboundAnswer): GrantRefused => {
+const refusalOf = (endpoint: URL, { isLogin, secrets }: Client, answer: OutboundAnswer): GrantRefused => {
   const error = errorOf(answer)
   const how = `(${knownErrors.has(error) ? String(error) : answer.status})`
   const failed = (reason: GrantRefused["reason"], what: string) =>
@@ -167,6 +218,13 @@ const refusalOf = (endpoint: URL, { secrets }: OpenConnection, answer: OutboundA
   if (answer.status >= 500 || passing.has(error)) return failed("upstream_error", `failed ${how}.`)
   if (error === undefined && answer.status !== 400 && answer.status !== 401 && answer.status !== 403)
     return failed("unexpected_answer", `answers with the status ${answer.status} and no token.`)
+  if (isLogin)
+    return failed(
+      "credential_refused",
+      error === "invalid_grant"
+        ? `refuses the code of the login ${how}: it has ended, or it was used already. Begin again.`
+        : `refuses the login ${how}. Begin again, or register Reins there and give its client_id.`
+    )
   if (error === "invalid_grant" && secrets["refresh_token"] !== undefined)
     return failed(
       "credential_refused",

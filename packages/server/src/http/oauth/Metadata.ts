@@ -1,3 +1,4 @@
+import { clientDocument, clientDocumentPath } from "@reins/core/logins/LoginClient"
 import { appScopes } from "@reins/core/oauth/OauthGrant"
 import { Effect } from "effect"
 import { Reply } from "../Reply.js"
@@ -28,11 +29,16 @@ export const metadataRoutes = (issuer: string, resource: string): ReadonlyArray<
     client_id_metadata_document_supported: true,
     authorization_response_iss_parameter_supported: true
   }
+  const ownClient = clientDocument(issuer)
   // Clients put the path of a resource behind the name of a document.
-  return ["", "/mcp"].flatMap((suffix) => [
-    read(`/.well-known/oauth-protected-resource${suffix}`, ofResource),
-    read(`/.well-known/oauth-authorization-server${suffix}`, ofServer)
-  ])
+  return [
+    ...["", "/mcp"].flatMap((suffix) => [
+      read(`/.well-known/oauth-protected-resource${suffix}`, ofResource),
+      read(`/.well-known/oauth-authorization-server${suffix}`, ofServer)
+    ]),
+    // This installation as a client of other servers. One that nobody else reaches has no document.
+    ...(ownClient === undefined ? [] : [read(clientDocumentPath, ownClient)])
+  ]
 }
 
 const read = (path: Route["path"], document: object): Route => {

@@ -84,6 +84,7 @@ export const parameters: Readonly<Record<string, string>> = {
   project_id: "The project, by its id, which begins with `prj_`.",
   provider_id: "The provider, as GET /api/harnesses lists it.",
   push_subscription_id: "The subscription of a browser, by its id, which begins with `psh_`.",
+  connection_login_id: "The login at a server of tools, by its id, which begins with `clogin_`.",
   session_id: "The session, by its id, which begins with `sess_`.",
   share_id: "The share, by its id, which begins with `shr_`.",
   signing_key_id: "The signing key, by its id, which begins with `skey_`.",

@@ -10,6 +10,7 @@ const floors = [
   ["access", "placement", "repository", "subjects", "budgets"],
   ["events", "jobs", "executor", "forge", "capture"],
   ["harness", "identity", "git"],
+  ["grants"],
   ["connections", "oauth", "relay"],
   ["agents", "catalog", "projects", "logins"],
   ["bench"],

@@ -3,18 +3,12 @@ import { fn } from "@reins/base/base/Traced"
 import type { WorkspaceId } from "@reins/base/domain/Ids"
 import { Outbound } from "@reins/machine/outbound/Outbound"
 import { Clock, Context, Duration, Effect, Fiber, Layer, Redacted, Schedule, type Scope } from "effect"
+import { boundIssuer, type GrantAnswer, type GrantedToken, GrantRefused, type TokenPlace } from "../grants/Grant.js"
 import { ConnectionKinds } from "./ConnectionKinds.js"
 import { ConnectionStore, type Unopenable } from "./ConnectionStore.js"
-import { credentialLease } from "./grants/CredentialLease.js"
-import {
-  boundIssuer,
-  type GrantAnswer,
-  type GrantedToken,
-  GrantRefused,
-  type TokenGrant,
-  type TokenPlace
-} from "./grants/Grant.js"
+import { credentialLease } from "./CredentialLease.js"
 import type { OpenConnection } from "./OpenConnection.js"
+import type { TokenGrant } from "./TokenGrant.js"
 
 /** An access token of a connection, and the way to another one. */
 export interface Bearer {

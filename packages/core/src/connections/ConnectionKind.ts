@@ -1,15 +1,17 @@
 import type { GatewayProtocol } from "@reins/base/domain/GatewayProtocol"
 import type { Outbound } from "@reins/machine/outbound/Outbound"
 import { type Effect, ParseResult, Schema } from "effect"
-import type { GrantedToken, GrantRefused, TokenGrant } from "./grants/Grant.js"
+import type { GrantedToken, GrantRefused } from "../grants/Grant.js"
 import type { OpenConnection } from "./OpenConnection.js"
+import type { TokenGrant } from "./TokenGrant.js"
 import type { TokenMaker } from "./TokenMaker.js"
 import type { Verdict } from "./Verdict.js"
 
 // A kind of one's own reads connections, and says what its probe found, with these.
-export type { GrantAnswer, GrantedToken, GrantRefused, TokenGrant, TokenPlace } from "./grants/Grant.js"
+export type { GrantAnswer, GrantedToken, GrantRefused, TokenPlace } from "../grants/Grant.js"
 export type { OpenConnection } from "./OpenConnection.js"
 export { refusal } from "./ProbeRefusal.js"
+export type { TokenGrant } from "./TokenGrant.js"
 export type { MintedToken, MintMeans, TokenMaker, TokenWanted } from "./TokenMaker.js"
 export {
   type AskProbe,

@@ -9,9 +9,9 @@ import { Access, type Denied, type Unseen } from "../access/Access.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import type { ConnectionLogin } from "./ConnectionLogin.js"
+import { type ConnectionLoginRow, ConnectionLoginStore } from "./ConnectionLoginStore.js"
 import { loginBeginning, wrongField } from "./LoginBeginning.js"
 import { loginEnding } from "./LoginEnding.js"
-import { type LoginRow, LoginStore } from "./LoginStore.js"
 import type { BegunLogin, ConnectionLoginInput, LoginAnswer } from "./LoginsApi.js"
 
 /** Logins of people at servers of tools. A code is sent once, by whoever has begun the login, and a connection is made of its tokens. */
@@ -52,7 +52,7 @@ export class ConnectionLogins extends Context.Tag("@reins/core/logins/Connection
       const begin = yield* loginBeginning
       const end = yield* loginEnding
       const journal = yield* Journal
-      const store = yield* LoginStore
+      const store = yield* ConnectionLoginStore
 
       const own = Effect.fnUntraced(function* (principal: Principal, loginId: string) {
         const row = yield* store.find(loginId)
@@ -103,7 +103,7 @@ export class ConnectionLogins extends Context.Tag("@reins/core/logins/Connection
   )
 }
 
-const toLogin = (row: LoginRow): Effect.Effect<ConnectionLogin> =>
+const toLogin = (row: ConnectionLoginRow): Effect.Effect<ConnectionLogin> =>
   Effect.map(now, (at) => {
     const { authorization_server, client, scopes } = shownOf(row)
     const isOver = (row.state === "pending" || row.state === "exchanging") && row.expires_at <= at
@@ -122,7 +122,7 @@ const toLogin = (row: LoginRow): Effect.Effect<ConnectionLogin> =>
     }
   })
 
-const shownOf = (row: LoginRow): Pick<ConnectionLogin, "authorization_server" | "client" | "scopes"> => {
+const shownOf = (row: ConnectionLoginRow): Pick<ConnectionLogin, "authorization_server" | "client" | "scopes"> => {
   const { client, issuer, scopes } = JSON.parse(row.plan)
   return { authorization_server: issuer, client, scopes }
 }

@@ -8,11 +8,11 @@ import { Outbound } from "@reins/machine/outbound/Outbound"
 import { Effect, ParseResult, Redacted, Schema } from "effect"
 import { type ConnectionRow, revoked } from "../connections/ConnectionRow.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
-import type { GrantRefused } from "../connections/grants/Grant.js"
-import { isSameServer } from "../connections/grants/ServerUrl.js"
-import { isScopeList } from "../connections/grants/TokenPlaces.js"
+import type { GrantRefused } from "../grants/Grant.js"
+import { isSameServer } from "../grants/ServerUrl.js"
+import { isScopeList } from "../grants/TokenPlaces.js"
+import { type ConnectionLoginRow, ConnectionLoginStore } from "./ConnectionLoginStore.js"
 import { type ClientWish, pageRedirect } from "./LoginClient.js"
-import { type LoginRow, LoginStore } from "./LoginStore.js"
 import type { ConnectionLoginInput } from "./LoginsApi.js"
 
 /** A login waits so long for its browser. */
@@ -26,7 +26,7 @@ export const loginBeginning = Effect.gen(function* () {
   const { publicUrl } = yield* CoreConfig
   const connections = yield* ConnectionStore
   const outbound = yield* Outbound
-  const store = yield* LoginStore
+  const store = yield* ConnectionLoginStore
 
   /** A connection that gets a new credential. */
   const renewed = Effect.fnUntraced(function* (workspaceId: string, connectionId: string) {
@@ -62,7 +62,7 @@ export const loginBeginning = Effect.gen(function* () {
       server_url: serverUrl,
       plan: JSON.stringify(planned.plan)
     }
-    const row: LoginRow = {
+    const row: ConnectionLoginRow = {
       ...owner,
       connection_id: before?.id ?? null,
       state: "pending",

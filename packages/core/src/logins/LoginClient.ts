@@ -2,8 +2,8 @@ import { readJson } from "@reins/base/base/ForeignJson"
 import { hostOf, isLoopback } from "@reins/machine/outbound/Address"
 import type { Outbound, OutboundAnswer } from "@reins/machine/outbound/Outbound"
 import { Effect, Option, Schema } from "effect"
-import { GrantRefused } from "../connections/grants/Grant.js"
-import { grantLimits, type IssuerPlace, safeUrl, unasked } from "../connections/grants/TokenPlaces.js"
+import { GrantRefused } from "../grants/Grant.js"
+import { grantLimits, type IssuerPlace, safeUrl, unasked } from "../grants/TokenPlaces.js"
 import type { ClientIdentity } from "./ConnectionLogin.js"
 
 // Owns the client that an authorization server knows: a client ID document, a registration of RFC 7591, or an id that somebody has registered.

@@ -1,8 +1,8 @@
 import { fromMillis } from "@reins/base/domain/Timestamp"
 import { Redacted } from "effect"
 import { type CredentialParts, marksOf } from "../connections/CredentialParts.js"
-import { boundIssuer, type GrantAnswer, type GrantedToken } from "../connections/grants/Grant.js"
-import type { LoginPlan, LoginSecrets } from "./LoginStore.js"
+import { boundIssuer, type GrantAnswer, type GrantedToken } from "../grants/Grant.js"
+import type { LoginPlan, LoginSecrets } from "./ConnectionLoginStore.js"
 
 /** A token that says that it lives longer has no end worth a date. */
 const longestMs = 100 * 365 * 24 * 60 * 60_000

@@ -3,11 +3,16 @@ import { Outbound } from "@reins/machine/outbound/Outbound"
 import { Clock, Effect, Redacted } from "effect"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { CredentialParts } from "../connections/CredentialParts.js"
-import { type GrantAnswer, GrantRefused, type TokenPlace } from "../connections/grants/Grant.js"
+import { type GrantAnswer, GrantRefused, type TokenPlace } from "../grants/Grant.js"
 import type { Commit } from "../store/Commit.js"
 import { Journal } from "../store/Journal.js"
+import {
+  type ConnectionLoginRow,
+  ConnectionLoginStore,
+  type LoginPlan,
+  type LoginSecrets
+} from "./ConnectionLoginStore.js"
 import { credentialPartsOf } from "./LoginConnection.js"
-import { type LoginPlan, type LoginRow, type LoginSecrets, LoginStore } from "./LoginStore.js"
 import type { LoginAnswer } from "./LoginsApi.js"
 
 /** What is written down of a login when its answer has come. */
@@ -18,9 +23,9 @@ export const loginEnding = Effect.gen(function* () {
   const connections = yield* ConnectionStore
   const journal = yield* Journal
   const outbound = yield* Outbound
-  const store = yield* LoginStore
+  const store = yield* ConnectionLoginStore
 
-  const failed = (row: LoginRow, reason_message: string): Ending =>
+  const failed = (row: ConnectionLoginRow, reason_message: string): Ending =>
     store.end(row.id, { state: "failed", reason_message })
 
   /** Asks for the tokens. The addresses are those that the login was begun with. */
@@ -38,13 +43,13 @@ export const loginEnding = Effect.gen(function* () {
     }
     const given = { code, redirectUri: plan.redirect_uri, verifier }
     return Effect.flatMap(
-      Effect.promise(() => import("../connections/grants/TokenRequest.js")),
+      Effect.promise(() => import("../grants/TokenRequest.js")),
       ({ askWithCode }) => askWithCode(place, client, given, outbound)
     )
   }
 
   const connect = Effect.fnUntraced(function* (
-    row: LoginRow,
+    row: ConnectionLoginRow,
     parts: CredentialParts,
     accountId: AccountId
   ): Effect.fn.Return<void, never, Commit> {
@@ -70,7 +75,7 @@ export const loginEnding = Effect.gen(function* () {
   })
 
   return Effect.fnUntraced(function* (
-    row: LoginRow,
+    row: ConnectionLoginRow,
     answer: LoginAnswer,
     accountId: AccountId
   ): Effect.fn.Return<Ending> {

@@ -1,10 +1,10 @@
 import { hash, randomBytes } from "node:crypto"
 import type { Outbound } from "@reins/machine/outbound/Outbound"
 import { Effect } from "effect"
-import { GrantRefused } from "../connections/grants/Grant.js"
-import { findLoginPlace, safeUrl } from "../connections/grants/TokenPlaces.js"
+import { GrantRefused } from "../grants/Grant.js"
+import { findLoginPlace, safeUrl } from "../grants/TokenPlaces.js"
+import type { LoginPlan, LoginSecrets } from "./ConnectionLoginStore.js"
 import { type ClientWish, findClient } from "./LoginClient.js"
-import type { LoginPlan, LoginSecrets } from "./LoginStore.js"
 
 /** A login before it is written down. */
 export interface PlannedLogin {

@@ -1,7 +1,7 @@
 import type * as Mcp from "@modelcontextprotocol/client"
 import { Effect, Redacted, Runtime } from "effect"
 import type { Bearer } from "../connections/AccessTokens.js"
-import { boundIssuer } from "../connections/grants/Grant.js"
+import { boundIssuer } from "../grants/Grant.js"
 import { type Blank, blankSecrets } from "./BlankSecrets.js"
 import { refusedToken, TokenRefused } from "./ServerFailure.js"
 import { withoutToken } from "./ServerTokens.js"

@@ -2,8 +2,8 @@ import type { WorkspaceId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
 import { AccessTokens, type Bearer } from "../connections/AccessTokens.js"
 import type { Unopenable } from "../connections/ConnectionStore.js"
-import { GrantRefused } from "../connections/grants/Grant.js"
-import { isSameServer } from "../connections/grants/ServerUrl.js"
+import { GrantRefused } from "../grants/Grant.js"
+import { isSameServer } from "../grants/ServerUrl.js"
 import { ServerFailed } from "./ServerFailed.js"
 
 /** The failure of a server whose connection gives no token. Nothing was sent to the server. */

@@ -4,7 +4,7 @@ import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Effect, ParseResult, Schema } from "effect"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
-import { isSameServer } from "../connections/grants/ServerUrl.js"
+import { isSameServer } from "../grants/ServerUrl.js"
 import type { Database } from "../store/Database.js"
 import type { ProjectSpec } from "./Project.js"
 

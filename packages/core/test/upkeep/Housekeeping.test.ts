@@ -8,7 +8,7 @@ import { FollowerStore } from "@reins/core/events/FollowerStore"
 import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
 import { HookStore } from "@reins/core/hooks/HookStore"
 import { Accounts } from "@reins/core/identity/Accounts"
-import { LoginStore } from "@reins/core/logins/LoginStore"
+import { ConnectionLoginStore } from "@reins/core/logins/ConnectionLoginStore"
 import { OauthStore } from "@reins/core/oauth/OauthStore"
 import { sweeps } from "@reins/core/Rooms"
 import { ToolCallStore } from "@reins/core/sessions/questions/ToolCallStore"
@@ -69,7 +69,7 @@ if (sqlite !== undefined) {
       RunStore.layer,
       HookStore.layer,
       OauthStore.layer,
-      LoginStore.layer,
+      ConnectionLoginStore.layer,
       calls
     ).pipe(
       Layer.provide(FollowerStore.layer),

@@ -1,9 +1,10 @@
 import { field } from "@reins/base/domain/Field"
 import { GivenTimestamp, now, Timestamp, toMillis } from "@reins/base/domain/Timestamp"
 import { Effect, Redacted, Schema } from "effect"
+import { type GrantedToken, GrantRefused } from "../../grants/Grant.js"
 import { type ConnectionKind, credentialOf, optionalField, type ProbeMeans, Secret } from "../ConnectionKind.js"
-import { type GrantedToken, GrantRefused, refusedGrant } from "../grants/Grant.js"
 import type { OpenConnection } from "../OpenConnection.js"
+import { refusedGrant } from "../TokenGrant.js"
 import { asking, passed, unexpected } from "../Verdict.js"
 
 const isAddress = (text: string): boolean => {
@@ -155,5 +156,5 @@ export const mcpOauth: ConnectionKind<"mcp_oauth"> = {
 }
 
 /** Loaded with the first use of such a connection. */
-const places = Effect.promise(() => import("../grants/TokenPlaces.js"))
-const requests = Effect.promise(() => import("../grants/TokenRequest.js"))
+const places = Effect.promise(() => import("../../grants/TokenPlaces.js"))
+const requests = Effect.promise(() => import("../../grants/TokenRequest.js"))

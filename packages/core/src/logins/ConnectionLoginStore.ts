@@ -32,7 +32,7 @@ export interface LoginSecrets {
   readonly client_secret?: string
 }
 
-export interface LoginRow {
+export interface ConnectionLoginRow {
   readonly id: ConnectionLoginId
   readonly workspace_id: WorkspaceId
   readonly account_id: AccountId
@@ -49,7 +49,7 @@ export interface LoginRow {
   readonly expires_at: Timestamp
 }
 
-type Owner = Pick<LoginRow, "id" | "workspace_id" | "account_id" | "server_url" | "plan">
+type Owner = Pick<ConnectionLoginRow, "id" | "workspace_id" | "account_id" | "server_url" | "plan">
 
 /** The secrets open for this login of this person to this server alone. */
 const contextOf = ({ account_id, id, plan, server_url, workspace_id }: Owner): string =>
@@ -59,35 +59,35 @@ const contextOf = ({ account_id, id, plan, server_url, workspace_id }: Owner): s
 const keptMs = 24 * 60 * 60_000
 
 /** The rows of logins. The store checks no access. */
-export class LoginStore extends Context.Tag("@reins/core/logins/LoginStore")<
-  LoginStore,
+export class ConnectionLoginStore extends Context.Tag("@reins/core/logins/ConnectionLoginStore")<
+  ConnectionLoginStore,
   {
-    readonly find: (id: string) => Effect.Effect<LoginRow | undefined>
+    readonly find: (id: string) => Effect.Effect<ConnectionLoginRow | undefined>
     /** The number of logins of an account that wait for a browser. */
     readonly countPending: (accountId: AccountId) => Effect.Effect<number>
     readonly seal: (owner: Owner, secrets: LoginSecrets) => Effect.Effect<string>
     /** The secrets of a login; undefined where no key of the installation opens them. */
-    readonly open: (row: LoginRow) => Effect.Effect<LoginSecrets | undefined>
-    readonly insert: (row: LoginRow) => Effect.Effect<void, never, Commit>
+    readonly open: (row: ConnectionLoginRow) => Effect.Effect<LoginSecrets | undefined>
+    readonly insert: (row: ConnectionLoginRow) => Effect.Effect<void, never, Commit>
     /** Takes a login that waits, so that its code is sent once. False where another caller has taken it, or it has ended. */
     readonly claim: (id: ConnectionLoginId) => Effect.Effect<boolean, never, Commit>
     /** Ends a login. Its secrets go. */
     readonly end: (
       id: ConnectionLoginId,
-      ending: Pick<LoginRow, "state" | "reason_message"> & { readonly connection_id?: ConnectionId }
+      ending: Pick<ConnectionLoginRow, "state" | "reason_message"> & { readonly connection_id?: ConnectionId }
     ) => Effect.Effect<void, never, Commit>
     /** Deletes logins that ended a day ago, in a commit of its own. */
     readonly purge: Effect.Effect<void>
   }
 >() {
   static readonly layer = Layer.effect(
-    LoginStore,
+    ConnectionLoginStore,
     Effect.gen(function* () {
       const db = yield* Database
       const vault = yield* Vault
       const { sql } = db
-      return LoginStore.of({
-        find: (id) => db.first(sql<LoginRow>`select * from connection_logins where id = ${id}`),
+      return ConnectionLoginStore.of({
+        find: (id) => db.first(sql<ConnectionLoginRow>`select * from connection_logins where id = ${id}`),
         countPending: Effect.fnUntraced(function* (accountId) {
           const row = yield* db.first(sql<{ count: number }>`select count(*) as count from connection_logins
             where account_id = ${accountId} and state = 'pending' and expires_at > ${yield* now}`)
@@ -127,7 +127,11 @@ export class LoginStore extends Context.Tag("@reins/core/logins/LoginStore")<
 /** The sealed secrets of logins. */
 export const loginRecords = (db: Database["Type"]): Effect.Effect<ReadonlyArray<SealedRecord>> =>
   Effect.map(
-    db.all(db.sql<LoginRow & { sealed: string }>`select * from connection_logins where sealed is not null order by id`),
+    db.all(
+      db.sql<
+        ConnectionLoginRow & { sealed: string }
+      >`select * from connection_logins where sealed is not null order by id`
+    ),
     (rows) =>
       rows.map((row) => ({
         sealed: row.sealed,

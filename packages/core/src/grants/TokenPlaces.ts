@@ -3,8 +3,7 @@ import { adorns, bounded, type ForeignText, foreignName } from "@reins/base/base
 import { hostOf, isLoopback } from "@reins/machine/outbound/Address"
 import type { Outbound, OutboundAnswer, OutboundError, OutboundLimits } from "@reins/machine/outbound/Outbound"
 import { Effect, Option, Redacted, Schema } from "effect"
-import type { OpenConnection } from "../OpenConnection.js"
-import { boundIssuer, GrantRefused, type TokenPlace } from "./Grant.js"
+import { boundIssuer, type GrantClient, GrantRefused, type TokenPlace } from "./Grant.js"
 import { isUrlOf, trimmed } from "./ServerUrl.js"
 
 // Owns the documents by which a server tells of its authorization server: RFC 9728, RFC 8414 and OpenID Connect Discovery.
@@ -72,7 +71,7 @@ export const safeUrl = (text: string): URL | undefined => {
 
 /** Finds the place that gives tokens for the server of a connection. */
 export const findPlace = Effect.fnUntraced(function* (
-  { secrets, settings }: OpenConnection,
+  { secrets, settings }: GrantClient,
   outbound: Outbound["Type"]
 ): Effect.fn.Return<TokenPlace, GrantRefused> {
   const { server_url = "", token_endpoint } = settings

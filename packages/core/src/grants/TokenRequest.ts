@@ -2,8 +2,14 @@ import { readJson } from "@reins/base/base/ForeignJson"
 import { scrubber } from "@reins/machine/harness/Secrets"
 import type { Outbound, OutboundAnswer } from "@reins/machine/outbound/Outbound"
 import { Effect, Option, Redacted, Schema } from "effect"
-import type { OpenConnection } from "../OpenConnection.js"
-import { boundIssuer, type GrantAnswer, type GrantedToken, GrantRefused, type TokenPlace } from "./Grant.js"
+import {
+  boundIssuer,
+  type GrantAnswer,
+  type GrantClient,
+  type GrantedToken,
+  GrantRefused,
+  type TokenPlace
+} from "./Grant.js"
 import { grantLimits, isScopeList, unasked } from "./TokenPlaces.js"
 
 // Owns the request of RFC 6749 for an access token, with the resource of RFC 8707, and its answer.
@@ -56,7 +62,7 @@ const RefreshToken = Schema.String.pipe(Schema.pattern(/^[\x20-\x7e]{1,20000}$/)
 type Method = "client_secret_basic" | "client_secret_post" | "none"
 
 /** The client that asks, by the names of the fields of a connection. */
-type Client = Pick<OpenConnection, "settings" | "secrets"> & {
+type Client = GrantClient & {
   /** True where a person has just logged in with a browser. */
   readonly isLogin?: true
 }
@@ -67,7 +73,7 @@ type Form = Readonly<Record<string, string>>
 /** Asks a place for a token, with the refresh token where there is one, else in the name of the client itself. */
 export const askPlace = (
   place: TokenPlace,
-  connection: OpenConnection,
+  connection: GrantClient,
   outbound: Outbound["Type"]
 ): Effect.Effect<GrantAnswer> => {
   const refresh = valueOf(connection, "refresh_token")
@@ -96,7 +102,7 @@ export const askWithCode = (
 /** Asks the authorization server of a connection to end what its credential gives (RFC 7009). True where it says that it has. */
 export const endGranted = (
   place: TokenPlace,
-  connection: OpenConnection,
+  connection: GrantClient,
   outbound: Outbound["Type"]
 ): Effect.Effect<boolean> => {
   const method = methodOf(place, connection)

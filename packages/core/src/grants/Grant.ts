@@ -1,8 +1,24 @@
-import type { Outbound } from "@reins/machine/outbound/Outbound"
-import { Data, type Effect, type Redacted } from "effect"
-import type { ConnectionValidationReason } from "../ConnectionValidation.js"
-import type { OpenConnection } from "../OpenConnection.js"
-import { inconclusive, type Verdict } from "../Verdict.js"
+import { Data, type Redacted } from "effect"
+
+/** Why there is no token. Each is a reason of a validation too. */
+export type GrantReason =
+  | "credential_refused"
+  | "credential_unreadable"
+  | "address_refused"
+  | "redirect"
+  | "tls"
+  | "unreachable"
+  | "timeout"
+  | "rate_limited"
+  | "upstream_error"
+  | "unexpected_answer"
+
+/** The client that asks for a token. */
+export interface GrantClient {
+  /** The fields of its credential that are no secret. */
+  readonly settings: Readonly<Record<string, string>>
+  readonly secrets: Readonly<Record<string, Redacted.Redacted>>
+}
 
 /** An access token, which is held in the memory of this process alone. */
 export interface GrantedToken {
@@ -19,7 +35,7 @@ export interface GrantedToken {
 /** There is no token. The message is a sentence for people, and quotes no answer. */
 export class GrantRefused extends Data.TaggedError("GrantRefused")<{
   /** Decides the verdict of a validation: `credential_refused` stops further requests with the credential. */
-  readonly reason: ConnectionValidationReason
+  readonly reason: GrantReason
   /** Says what to do next, without a secret. */
   readonly message: string
 }> {}
@@ -46,48 +62,8 @@ export interface GrantAnswer {
   readonly replaced: Readonly<Record<string, Redacted.Redacted>>
 }
 
-/** The part of a kind of connection that has another service make tokens. */
-export interface TokenGrant {
-  /**
-   * The token that the credential itself is, where nothing is asked for; undefined where the place has to be asked. A service that refuses it refuses
-   * the credential.
-   */
-  readonly held?: (connection: OpenConnection, nowMs: number) => GrantedToken | GrantRefused | undefined
-  /** Asks the place to end what the credential gives. True where the place says that it has. Nothing is asked for twice. */
-  readonly end?: (connection: OpenConnection, outbound: Outbound["Type"]) => Effect.Effect<boolean>
-  /** Finds the place. The connection's secrets are sent nowhere. */
-  readonly find: (connection: OpenConnection, outbound: Outbound["Type"]) => Effect.Effect<TokenPlace, GrantRefused>
-  /** Asks the place once. The request may use a secret up. */
-  readonly ask: (
-    place: TokenPlace,
-    connection: OpenConnection,
-    outbound: Outbound["Type"]
-  ) => Effect.Effect<GrantAnswer>
-}
-
 /**
  * The name under which a credential is sealed with the authorization server that took it first. A server that names another one later gets no
  * secret sent there.
  */
 export const boundIssuer = "issuer"
-
-/** Reasons that last until somebody changes something. */
-const lasting: ReadonlySet<ConnectionValidationReason> = new Set([
-  "credential_refused",
-  "credential_unreadable",
-  "address_refused",
-  "redirect",
-  "tls"
-])
-
-/** The verdict of a validation that got no token. */
-export const refusedGrant = ({ message, reason }: GrantRefused): Verdict =>
-  lasting.has(reason)
-    ? {
-        state: "failed",
-        health: reason === "credential_refused" ? "reauth_required" : "degraded",
-        reason,
-        message,
-        observations: []
-      }
-    : inconclusive(reason, "degraded", message)

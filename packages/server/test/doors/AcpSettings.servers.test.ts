@@ -99,6 +99,49 @@ describe("a session in an editor", () => {
     await editor.close()
   })
 
+  it("keeps its options, which are the modes too, in the next editor, and takes no value that is not offered", async () => {
+    const { at } = world()
+    const { editor, made, sessionId } = await withSession({ args: ["--mode", "auto"] })
+    const valueOf = (options: ReadonlyArray<SessionConfigOption> | null | undefined, id: string) =>
+      options?.find((option) => option.id === id)?.currentValue
+    assert.strictEqual(valueOf(made.configOptions, "mode"), "auto")
+    const set = (configId: string, value: string) =>
+      editor.agent.request(session.setConfigOption, { sessionId, configId, value })
+    const { configOptions } = await set("mode", "look")
+    assert.strictEqual(valueOf(configOptions, "mode"), "look")
+    await set("model", "scripted-2")
+    // Editors that know one of both hear of it.
+    await eventually("the mode", () =>
+      editor.updates.some((each) => each.sessionUpdate === "current_mode_update" && each.currentModeId === "look")
+    )
+    await editor.agent.request(session.setMode, { sessionId, modeId: "ask" })
+    await eventually("the option", () =>
+      editor.updates.some(
+        (each) => each.sessionUpdate === "config_option_update" && valueOf(each.configOptions, "mode") === "ask"
+      )
+    )
+    for (const [id, value] of [
+      ["mode", "nope"],
+      ["model", "no-such-model"],
+      ["nope", "x"],
+      ["model", true]
+    ] as const) {
+      const asked = { sessionId, configId: id, ...(value === true ? { type: "boolean" as const, value } : { value }) }
+      const refused = await editor.agent.request(session.setConfigOption, asked).catch(({ code }) => code)
+      assert.strictEqual(refused, -32_602, `${id} ${value}`)
+    }
+    await editor.close()
+    const next = await openEditor(at)
+    await initialize(next)
+    for (const open of [session.load, session.resume] as const) {
+      const opened = await next.agent.request(open, { sessionId, cwd: at.cwd, mcpServers: [] })
+      assert.strictEqual(valueOf(opened.configOptions, "mode"), "ask")
+      assert.strictEqual(valueOf(opened.configOptions, "model"), "scripted-2")
+      assert.deepInclude(opened.modes, { currentModeId: "ask" })
+    }
+    await next.close()
+  })
+
   it("is resumed in another editor without its past, and goes on there", async () => {
     const first = await withSession({ args: ["--mode", "auto"] })
     await first.prompt(script("One.", { say: "The first words." }))

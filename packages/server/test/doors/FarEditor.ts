@@ -2,6 +2,8 @@ import {
   type ClientCapabilities,
   type ClientConnection,
   type ContentBlock,
+  type CreateElicitationRequest,
+  type CreateElicitationResponse,
   client,
   methods,
   type RequestPermissionRequest,
@@ -42,7 +44,8 @@ export const ways = {
 export const farEditor = async (
   stream: Stream,
   permission?: (asked: RequestPermissionRequest) => RequestPermissionResponse,
-  clientCapabilities: ClientCapabilities = {}
+  clientCapabilities: ClientCapabilities = {},
+  form?: (asked: CreateElicitationRequest) => CreateElicitationResponse
 ): Promise<FarEditor> => {
   const updates: Array<SessionUpdate> = []
   const asked: Array<RequestPermissionRequest> = []
@@ -51,6 +54,7 @@ export const farEditor = async (
       asked.push(params)
       return permission?.(params) ?? new Promise<RequestPermissionResponse>(() => undefined)
     })
+    .onRequest(methods.client.elicitation.create, ({ params }) => form?.(params) ?? { action: "cancel" as const })
     .onNotification(methods.client.session.update, ({ params }) => {
       updates.push(params.update)
     })

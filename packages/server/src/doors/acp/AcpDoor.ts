@@ -10,10 +10,12 @@ import {
   type Stream
 } from "@agentclientprotocol/sdk"
 import type { Reins, Session, SessionInput } from "@reins/client"
+import { deleteSession } from "./Deletion.js"
 import type { EditorMachine } from "./EditorMachine.js"
 import { type Editor, OpenSession } from "./OpenSession.js"
-import { invalid, refusing } from "./Refusals.js"
-import { type ModeName, modes, Settings } from "./Settings.js"
+import { invalid, refusing, takenBack } from "./Refusals.js"
+import { type ModeName, modeOption, modes, Settings } from "./Settings.js"
+import { spentOn } from "./UsageUpdates.js"
 
 /** The server and the caller, as far as they are known before an editor asks for a session. */
 export interface Caller {
@@ -75,9 +77,12 @@ class Door {
 
   constructor(private readonly options: DoorOptions) {}
 
-  readonly app = () => {
+  readonly app = (): AgentApp => this.working(this.opening(agent({ name: "reins" })))
+
+  /** The requests that begin, open and list sessions. */
+  private opening(app: AgentApp): AgentApp {
     const { agent: asked } = methods
-    return agent({ name: "reins" })
+    return app
       .onConnect(({ signal }) => {
         this.connection = signal
       })
@@ -88,7 +93,7 @@ class Door {
         refusing(async ({ client, params }) => {
           this.tellOfServers(params.mcpServers)
           const session = await this.begin({ path: params.cwd, meta: params._meta })
-          const opened = await this.enter(session, this.editor(client, params.cwd))
+          const opened = await this.enter(session, this.editor(client, params.cwd), 0)
           // Editors drop updates that come before the answer.
           setImmediate(() => opened.follow(session.event_watermark))
           return { sessionId: session.id, ...shown(opened) }
@@ -96,11 +101,15 @@ class Door {
       )
       .onRequest(
         asked.session.load,
-        refusing(async ({ client, params }) => {
+        refusing(async ({ client, params, signal }) => {
           this.tellOfServers(params.mcpServers)
           const session = await this.session(params.sessionId)
-          const opened = await this.enter(session, this.editor(client, params.cwd))
+          const opened = await this.enter(session, this.editor(client, params.cwd), 0)
+          const leave = () => this.forget(opened)
+          if (signal.aborted) leave()
+          else signal.addEventListener("abort", leave, { once: true })
           const goOn = await opened.replay(session.event_watermark)
+          signal.removeEventListener("abort", leave)
           setImmediate(goOn)
           return shown(opened)
         })
@@ -110,7 +119,8 @@ class Door {
         refusing(async ({ client, params }) => {
           this.tellOfServers(params.mcpServers ?? [])
           const session = await this.session(params.sessionId)
-          const opened = await this.enter(session, this.editor(client, params.cwd))
+          const { reins } = await this.caller()
+          const opened = await this.enter(session, this.editor(client, params.cwd), await spentOn(reins, session.id))
           setImmediate(() => {
             opened.follow(session.event_watermark)
             void opened.askPending().catch((error: unknown) => this.options.tell(String(error)))
@@ -120,10 +130,16 @@ class Door {
       )
       .onRequest(
         asked.session.list,
-        refusing(({ params }) =>
-          this.list({ ...(params.cwd != null && { path: params.cwd }), meta: params._meta }, params.cursor)
+        refusing(({ params, signal }) =>
+          this.list({ ...(params.cwd != null && { path: params.cwd }), meta: params._meta }, params.cursor, signal)
         )
       )
+  }
+
+  /** The requests about a session that is open, and its deletion. */
+  private working(app: AgentApp): AgentApp {
+    const { agent: asked } = methods
+    return app
       .onRequest(
         asked.session.close,
         refusing(async ({ params }) => {
@@ -135,9 +151,9 @@ class Door {
       )
       .onRequest(
         asked.session.delete,
-        refusing(async ({ params }) => {
+        refusing(async ({ client, params, signal }) => {
           const { reins } = await this.caller()
-          await reins.sessions.archive({ session_id: params.sessionId })
+          await deleteSession({ reins, client, capabilities: this.capabilities, signal }, params.sessionId)
           const opened = this.open.get(params.sessionId)
           if (opened !== undefined) this.forget(opened)
           return {}
@@ -146,23 +162,31 @@ class Door {
       .onRequest(
         asked.session.setMode,
         refusing(async ({ params }) => {
-          if (await this.opened(params.sessionId).settings.setMode(params.modeId)) return {}
-          throw invalid(`There is no mode "${params.modeId}".`)
+          const opened = this.opened(params.sessionId)
+          if (!(await opened.settings.setMode(params.modeId))) throw invalid(`There is no mode "${params.modeId}".`)
+          opened.tellOptions()
+          return {}
         })
       )
       .onRequest(
         asked.session.setConfigOption,
         refusing(async ({ params }) => {
-          const { settings } = this.opened(params.sessionId)
-          if (await settings.setOption(params.configId, params.value)) return { configOptions: settings.options() }
-          throw invalid(`There is no option "${params.configId}".`)
+          const opened = this.opened(params.sessionId)
+          const refused = await opened.settings.setOption(params.configId, params.value)
+          if (refused !== undefined) throw invalid(refused)
+          if (params.configId === modeOption) opened.tellMode()
+          return { configOptions: opened.settings.options() }
         })
       )
       .onRequest(
         asked.session.prompt,
-        refusing(async ({ params, signal }) =>
-          this.opened(params.sessionId).prompt(params.prompt, this.cancelling(signal))
-        )
+        refusing(async ({ params, signal }) => {
+          const cancelling = this.cancelling(signal)
+          const answer = await this.opened(params.sessionId).prompt(params.prompt, cancelling)
+          // A prompt that was taken back itself has no answer. That of a session/cancel has one.
+          if (answer.stopReason === "cancelled" && cancelling.aborted) throw takenBack()
+          return answer
+        })
       )
       .onNotification(asked.session.cancel, async ({ params }) => this.open.get(params.sessionId)?.cancel())
   }
@@ -214,11 +238,13 @@ class Door {
     return this.options.begin(caller, folder, policy === undefined ? {} : { permissions: policy })
   }
 
-  private async enter(session: Session, editor: Editor): Promise<OpenSession> {
+  /** Opens a session from an event before which its turns have cost so many dollars. */
+  private async enter(session: Session, editor: Editor, spent: number | null): Promise<OpenSession> {
     const { reins } = await this.caller()
-    const settings = await Settings.read(reins, session)
+    const takesBooleans = this.capabilities.session?.configOptions?.boolean != null
+    const settings = await Settings.read(reins, session, takesBooleans)
     this.open.get(session.id)?.leave()
-    const opened = new OpenSession(reins, editor, session, settings)
+    const opened = new OpenSession(reins, editor, session, settings, spent)
     this.open.set(session.id, opened)
     return opened
   }
@@ -236,19 +262,15 @@ class Door {
 
   private forget(session: OpenSession): void {
     session.leave()
-    this.open.delete(session.id)
+    if (this.open.get(session.id) === session) this.open.delete(session.id)
   }
 
-  private async list(folder: Partial<Folder>, cursor: string | null | undefined) {
+  private async list(folder: Partial<Folder>, cursor: string | null | undefined, signal: AbortSignal) {
     const { reins, workspaceId: workspace_id } = await this.caller()
     const filter = this.options.sessionsOf(folder)
     if (filter === undefined) return { sessions: [] }
-    const { items, next_cursor } = await reins.sessions.list({
-      workspace_id,
-      limit: 50,
-      ...filter,
-      ...(cursor != null && { cursor })
-    })
+    const page = { workspace_id, limit: 50, ...filter, ...(cursor != null && { cursor }) }
+    const { items, next_cursor } = await reins.sessions.list(page, { signal })
     return {
       sessions: items.map(({ id, title, updated_at }) => ({
         sessionId: id,

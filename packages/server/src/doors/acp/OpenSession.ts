@@ -26,6 +26,7 @@ import { refusalOf } from "./Refusals.js"
 import { merged } from "./Replay.js"
 import type { Settings } from "./Settings.js"
 import { SessionUpdates } from "./Updates.js"
+import { UsageUpdates } from "./UsageUpdates.js"
 import { wordsUpdate } from "./Words.js"
 
 export interface Editor {
@@ -70,14 +71,17 @@ export class OpenSession {
     private readonly reins: Reins,
     private readonly editor: Editor,
     session: Session,
-    readonly settings: Settings
+    readonly settings: Settings,
+    /** The dollars that its turns have cost before it is followed; null for unknown. */
+    spent: number | null
   ) {
     this.id = session.id
     this.isHeld = session.activity === "attention"
     this.paths = makePaths(session.id, editor.folder, editor.machine)
     const isPrepared = session.workspace.state === "ready"
     const commands = offeredCommands(editor.machine)
-    this.updates = new SessionUpdates(this.paths, (id) => this.mine.has(id), isPrepared, commands)
+    const usage = new UsageUpdates(spent)
+    this.updates = new SessionUpdates(this.paths, (id) => this.mine.has(id), isPrepared, commands, usage)
     this.pace = new Pace((update) => this.notify(update))
     this.questions = new Questions({ ...editor, reins, paths: this.paths, say: this.say, callOf: this.updates.call })
   }
@@ -96,7 +100,8 @@ export class OpenSession {
       goOn = resolve
     })
     await new Promise<void>((replayed, fail) => {
-      this.read(0, { upTo, replayed, answered }).catch((error: unknown) => {
+      const gone = () => fail(new RequestError(-32603, "The session was closed in the editor."))
+      this.read(0, { upTo, replayed, answered }).then(gone, (error: unknown) => {
         fail(error)
         this.lose(error)
       })
@@ -150,6 +155,17 @@ export class OpenSession {
     for (const { fail } of this.waiting.values())
       fail(new RequestError(-32603, "The session was closed in the editor."))
     this.reached(Number.POSITIVE_INFINITY)
+  }
+
+  /** Tells the options as they are now. */
+  readonly tellOptions = (): void =>
+    void this.send([{ sessionUpdate: "config_option_update", configOptions: this.settings.options() }])
+
+  /** Tells the mode as it is now, for editors that know modes and no options. */
+  readonly tellMode = (): void => {
+    const state = this.settings.modeState()
+    if (state !== undefined)
+      void this.send([{ sessionUpdate: "current_mode_update", currentModeId: state.currentModeId }])
   }
 
   /** Shows a line of the door itself. */
@@ -233,8 +249,7 @@ export class OpenSession {
 
   /** Acts on an event that comes now, after its updates were sent. */
   private take(event: TypedEvent): void {
-    if (event.type === "agent.options_listed")
-      void this.send([{ sessionUpdate: "config_option_update", configOptions: this.settings.options() }])
+    if (event.type === "agent.options_listed") this.tellOptions()
     if (event.type === "turn.action_required" && event.payload.interaction.state === "pending")
       void this.questions.ask(event.payload.interaction)
     if (event.type === "turn.action_changed") void this.questions.askAnew(event.payload.interaction)

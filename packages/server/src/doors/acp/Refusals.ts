@@ -30,14 +30,17 @@ export const refusalOf = (error: unknown): unknown => {
 
 export const invalid = (sentence: string): RequestError => new RequestError(-32602, sentence)
 
+/** The answer to a request that the editor has taken back. */
+export const takenBack = (): RequestError => RequestError.requestCancelled()
+
 /** A handler whose errors are those of the protocol. */
 export const refusing =
-  <Context, Answer>(handler: (context: Context) => Promise<Answer>) =>
+  <Context extends { readonly signal: AbortSignal }, Answer>(handler: (context: Context) => Promise<Answer>) =>
   async (context: Context): Promise<Answer> => {
     try {
       return await handler(context)
     } catch (error) {
-      throw refusalOf(error)
+      throw context.signal.aborted ? takenBack() : refusalOf(error)
     }
   }
 

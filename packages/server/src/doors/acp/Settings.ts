@@ -25,6 +25,8 @@ interface Offered {
   readonly canAsk: boolean
   /** What the agent may do by itself in the mode `project`. */
   readonly first: PermissionPolicy | null
+  /** False for an editor that shows lists alone. */
+  readonly takesBooleans: boolean
 }
 
 interface Chosen {
@@ -46,7 +48,7 @@ export class Settings {
   ) {}
 
   /** Reads what can be set. A session without a model gets one, since its first message would be refused. */
-  static readonly read = async (reins: Reins, session: Session): Promise<Settings> => {
+  static readonly read = async (reins: Reins, session: Session, takesBooleans: boolean): Promise<Settings> => {
     const { model, options, provider_id } = session.harness
     const { id: session_id, workspace_id } = session
     const [harnesses, models, preferred] = await Promise.all([
@@ -65,7 +67,7 @@ export class Settings {
     const harness = harnesses.items.find((each) => each.provider_id === provider_id)
     const canAsk = harness?.capabilities["interactive_approval"] === "supported"
     const mode = modeOf(session.permissions)
-    const offered = { models: usable, canAsk, first: session.permissions }
+    const offered = { models: usable, canAsk, first: session.permissions, takesBooleans }
     return new Settings(reins, session_id, offered, { model: chosen, mode, options: options ?? {} })
   }
 
@@ -95,7 +97,7 @@ export class Settings {
   }
 
   readonly options = (): Array<SessionConfigOption> => {
-    const { models: all } = this.offered
+    const { models: all, takesBooleans } = this.offered
     const models = all.filter(({ id }, index) => all.findIndex((each) => each.id === id) === index)
     const model: ReadonlyArray<SessionConfigOption> =
       this.chosen.model === undefined || models.length === 0
@@ -110,31 +112,70 @@ export class Settings {
               options: models.map(({ display_name, id }) => ({ value: id, name: display_name ?? id }))
             }
           ]
-    return [...model, ...this.agentOptions.flatMap(agentOption)]
+    return [...model, ...this.modeOptions(), ...this.agentOptions.flatMap((each) => agentOption(each, takesBooleans))]
   }
 
-  /** Changes an option; false for one that there is not. */
-  readonly setOption = async (id: string, value: string | boolean): Promise<boolean> => {
+  /** The modes once more: editors that know options leave modes alone. */
+  private modeOptions(): ReadonlyArray<SessionConfigOption> {
+    const state = this.modeState()
+    if (state === undefined) return []
+    const options = state.availableModes.map(({ description, id, name }) => ({
+      value: id,
+      name,
+      ...(description != null && { description })
+    }))
+    const { currentModeId: currentValue } = state
+    return [{ id: modeOption, name: "Permissions", category: "mode", type: "select", currentValue, options }]
+  }
+
+  /** Changes an option. Gives the sentence that refuses it; undefined when it is changed. */
+  readonly setOption = async (id: string, value: string | boolean): Promise<string | undefined> => {
+    const offered = this.options().find((option) => option.id === id)
+    if (offered === undefined) return `There is no option "${id}".`
+    if (!takes(offered, value)) return `The option "${id}" does not take this value.`
     const session_id = this.sessionId
-    if (id === "model" && typeof value === "string") {
-      await this.reins.sessions.update({ session_id, model: value })
-      this.chosen = { ...this.chosen, model: value }
-      return true
+    if (id === modeOption) {
+      await this.setMode(String(value))
+      return undefined
+    }
+    if (id === "model") {
+      await this.reins.sessions.update({ session_id, model: String(value) })
+      this.chosen = { ...this.chosen, model: String(value) }
+      return undefined
     }
     const found = this.agentOptions.find((option) => `${ofAgent}${option.id}` === id)
-    if (found === undefined) return false
-    const options = { ...this.chosen.options, [found.id]: value }
+    if (found === undefined) return `There is no option "${id}".`
+    const meant = valueFor(found, value)
+    const options = { ...this.chosen.options, [found.id]: meant }
     await this.reins.sessions.update({ session_id, options })
     this.chosen = { ...this.chosen, options }
-    this.agentOptions = this.agentOptions.map((option) => (option === found ? { ...option, value } : option))
-    return true
+    this.agentOptions = this.agentOptions.map((option) => (option === found ? { ...option, value: meant } : option))
+    return undefined
   }
+}
+
+/** The id of the option that is the mode, too. */
+export const modeOption = "mode"
+
+const takes = (option: SessionConfigOption, value: string | boolean): boolean => {
+  if (option.type === "boolean") return typeof value === "boolean"
+  return option.type === "select" && option.options.some((each) => "value" in each && each.value === value)
 }
 
 /** Reins and the agent may both have a mode, so the names of the agent's options begin with this. */
 const ofAgent = "agent."
 
-const agentOption = ({ category, choices, description, id, name, value }: AgentOption): Array<SessionConfigOption> => {
+const on = "on"
+
+/** The value that the agent gets for one that an editor has chosen. */
+export const valueFor = ({ value }: Pick<AgentOption, "value">, chosen: string | boolean): string | boolean =>
+  typeof value === "boolean" && typeof chosen === "string" ? chosen === on : chosen
+
+/** An option of an agent as an editor shows it; none for one that has no value. */
+export const agentOption = (
+  { category, choices, description, id, name, value }: AgentOption,
+  takesBooleans: boolean
+): Array<SessionConfigOption> => {
   if (category === "model" || value === null) return []
   const shared = {
     id: `${ofAgent}${id}`,
@@ -142,10 +183,18 @@ const agentOption = ({ category, choices, description, id, name, value }: AgentO
     ...(description !== null && { description }),
     ...(category !== null && category !== "mode" && { category })
   }
-  if (typeof value === "boolean") return [{ ...shared, type: "boolean", currentValue: value }]
+  if (typeof value === "boolean" && takesBooleans) return [{ ...shared, type: "boolean", currentValue: value }]
+  // An editor that knows lists alone gets a list of two.
+  if (typeof value === "boolean")
+    return [{ ...shared, type: "select", currentValue: value ? on : "off", options: onOrOff }]
   const options = choices.map((choice) => ({ value: choice.value, name: choice.name }))
   return options.length === 0 ? [] : [{ ...shared, type: "select", currentValue: value, options }]
 }
+
+const onOrOff = [
+  { value: on, name: "On" },
+  { value: "off", name: "Off" }
+]
 
 /** The model that the connection of a session prefers; null for none. */
 const preferredModel = async (reins: Reins, session: Session): Promise<string | null> => {

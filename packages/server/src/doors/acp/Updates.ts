@@ -11,6 +11,7 @@ import type { offeredCommands } from "./OwnCommands.js"
 import type { Paths } from "./Paths.js"
 import { Preparation } from "./Preparation.js"
 import { toolCallId, toolUpdate } from "./ToolUpdates.js"
+import type { UsageUpdates } from "./UsageUpdates.js"
 import { Words, wordsUpdate } from "./Words.js"
 
 type Updates = ReadonlyArray<SessionUpdate>
@@ -29,7 +30,8 @@ export class SessionUpdates {
     /** True for a message that this editor sent, and shows already. */
     private readonly isMine: (messageId: string) => boolean,
     isPrepared: boolean,
-    private readonly ownCommands: OwnCommands
+    private readonly ownCommands: OwnCommands,
+    private readonly usage: UsageUpdates
   ) {
     this.preparation = new Preparation(isPrepared)
   }
@@ -39,7 +41,11 @@ export class SessionUpdates {
 
   readonly delta = (delta: MessageDelta): Updates => this.words.delta(delta)
 
-  readonly take = (event: TypedEvent): Updates => [...this.preparation.take(event), ...this.updatesOf(event)]
+  readonly take = (event: TypedEvent): Updates => [
+    ...this.preparation.take(event),
+    ...this.updatesOf(event),
+    ...this.usage.take(event)
+  ]
 
   /** Commands of Reins come first, those of the agent after them. */
   readonly commands = (
@@ -71,13 +77,6 @@ export class SessionUpdates {
         return event.payload.title === null
           ? []
           : [{ sessionUpdate: "session_info_update", title: event.payload.title }]
-      case "usage.observed": {
-        const { context_size, context_used, usage } = event.payload
-        const cost = usage.cost_usd === null ? {} : { cost: { amount: usage.cost_usd, currency: "USD" } }
-        return context_size === null
-          ? []
-          : [{ sessionUpdate: "usage_update", used: context_used ?? 0, size: context_size, ...cost }]
-      }
       case "changeset.ready": {
         const { additions, deletions, empty, file_count } = event.payload
         const count = `${file_count} file${file_count === 1 ? "" : "s"} changed, +${additions} -${deletions}`

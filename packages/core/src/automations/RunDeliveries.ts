@@ -31,7 +31,8 @@ export const makeDeliverLater = Effect.gen(function* () {
       subject: { type: "automation_run", id: run.id },
       workspaceId: row.workspace_id,
       payload: {},
-      maxAttempts: 20
+      maxAttempts: 20,
+      isSameWork: true
     })
   })
 })

@@ -57,7 +57,8 @@ export const deliveryAnswers = Effect.gen(function* () {
         payload: { delivery_id: commanded.delivery.id },
         // A look at the remote goes through the git directory of the session too.
         filesOf: commanded.session.id,
-        maxAttempts: 5
+        maxAttempts: 5,
+        isSameWork: true
       }),
       (operation) => answer(commanded, operation)
     )

@@ -31,6 +31,11 @@ export interface NewJob {
   readonly held?: boolean
   /** The job is not attempted before this time. */
   readonly runAt?: Timestamp
+  /**
+   * The job is the same work as what asks for it, and so a part of its trace. Jobs that ask for themselves again and again are not, because their
+   * trace would never end.
+   */
+  readonly isSameWork?: true
 }
 
 /**
@@ -103,7 +108,7 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
           const id = yield* newId(JobId)
           const operationId = yield* newId(OperationId)
           const at = yield* now
-          const place = traces && keptPlace(yield* traces.here)
+          const place = traces && job.isSameWork && keptPlace(yield* traces.here)
           yield* db.run(
             insert({
               id,

@@ -1,10 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { cutText } from "@reins/base/base/CutText"
 import type { CollectedSpan } from "@reins/testing/otlp/OtlpCollector"
 import { gatewayKey } from "@reins/testing/process/Caller"
 import { inMemory, placeForEachTest } from "@reins/testing/process/Place"
 import { startServer } from "@reins/testing/process/ServerProcess"
 import { beginTurn, endlessTool } from "@reins/testing/process/Turns"
+import { eventually } from "@reins/testing/process/Waiting"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
 import { conventions } from "./Conventions.js"
@@ -31,6 +33,27 @@ const otherwise = traceOf("b")
 /** A name that the conventions do not have, in a room that is theirs. */
 const misnamed = ({ attributes }: CollectedSpan) =>
   Object.keys(attributes).filter((name) => /^(?:gen_ai|mcp|error)\./.test(name) && !(name in conventions.attributes))
+
+/** The figures of model calls and turns add up to the usage of the only turn, with names and bounds of the conventions. */
+const assertFigures = (usage: { readonly input_tokens: number | null; readonly output_tokens: number | null }) => {
+  const figures = [...collector.at().histograms.values()].filter(({ name }) => name.startsWith("gen_ai."))
+  for (const { attributes, bounds, name, unit } of figures) {
+    assert.deepStrictEqual(
+      { unit, bounds },
+      { unit: conventions.metrics[name]?.unit, bounds: conventions.metrics[name]?.bounds }
+    )
+    assert.isEmpty(Object.keys(attributes).filter((attribute) => !(attribute in conventions.attributes)))
+  }
+  const sumOf = (type: string) => figures.find(({ attributes }) => attributes["gen_ai.token.type"] === type)?.sum
+  assert.deepStrictEqual([sumOf("input"), sumOf("output")], [usage.input_tokens, usage.output_tokens])
+  const counts = figures
+    .filter(({ name }) => name === "gen_ai.client.operation.duration")
+    .map(({ attributes, count }) => [attributes["gen_ai.operation.name"], count])
+  assert.sameDeepMembers(counts, [
+    ["chat", 2],
+    ["invoke_agent", 1]
+  ])
+}
 
 /** True when a file of the data directory has a text. */
 const isKept = (text: string): boolean =>
@@ -111,6 +134,7 @@ describe.each(["http/json", "http/protobuf"])("over %s", (protocol) => {
     })
     const delivered = onlySpan(collector.at(), "the delivery", ({ name }) => name === "deliver patch")
     assert.deepInclude(delivered, { traceId: asked.traceId, status: "unset", links: [] })
+    assertFigures(turn.usage)
 
     assert.isEmpty(spans.flatMap(misnamed))
     assert.isEmpty(spans.filter(isOurs).filter(({ endNanos, startNanos }) => endNanos < startNanos))
@@ -149,6 +173,56 @@ describe("a delivery that another request has asked for", () => {
       ({ links, name }) => name === "invoke_agent OpenCode" && links.length > 0
     )
     assert.deepInclude(again, { traceId: otherwise.traceId, links: [ofTurn] })
+  })
+})
+
+describe("a delivery that an automation makes", () => {
+  it("is a part of the trace of the run, because it is the same work", async () => {
+    const server = await startTraced(place, variablesFor(place, collector.at()))
+    const caller = await tracedCaller(server, place.dataDir, place.gateway)
+    const client = caller.at(server)
+    const automation = await client.automations.create({
+      workspace_id: caller.workspaceId,
+      name: "Writing",
+      trigger: { kind: "once", at: "2099-01-01T00:00:00.000Z" },
+      target: { kind: "new_session", message: work(), harness: { provider_id: "alpha", model: "scripted-1" } },
+      deliver: {}
+    })
+    const run = await caller.post(server, `/api/automations/${automation.id}/runs`, {}, headerOf(asked))
+    const runOf = () => client.automations.getRun({ automation_run_id: run.id })
+    await eventually("a delivery of the run", async () => (await runOf()).delivery_id !== null)
+    const { delivery_id, turn_id } = await runOf()
+    await eventually("its end", async () => {
+      const { state } = await client.deliveries.get({ delivery_id: delivery_id ?? "" })
+      return state === "succeeded"
+    })
+    await stopInOrder(server)
+
+    const invoked = turnSpan(collector.at(), turn_id ?? "")
+    assert.strictEqual(invoked.traceId, asked.traceId)
+    const delivered = onlySpan(collector.at(), "the delivery", ({ name }) => name === "deliver patch")
+    assert.deepInclude(delivered, { traceId: asked.traceId, links: [] })
+  })
+})
+
+describe("a turn that is cancelled", () => {
+  it("is no error, and ends the tools that it leaves open", async () => {
+    const server = await startTraced(place, variablesFor(place, collector.at()))
+    const caller = await tracedCaller(server, place.dataDir, place.gateway)
+    const client = caller.at(server)
+    const session_id = await caller.newSession(client)
+    const { turn_id } = await beginTurn(client, session_id, endlessTool(), "tool.started")
+    await client.turns.cancel({ turn_id })
+    await client.turns.wait({ turn_id })
+    await stopInOrder(server)
+
+    const invoked = turnSpan(collector.at(), turn_id)
+    assert.deepInclude(invoked, { status: "unset" })
+    assert.strictEqual(invoked.attributes["reins.turn.state"], "cancelled")
+    const [tool, ...others] = spansOf(collector.at(), turn_id, "execute_tool")
+    assert.isEmpty(others)
+    assert.deepInclude(tool, { status: "unset", parentSpanId: invoked.spanId })
+    assert.oneOf(tool?.attributes["reins.tool.state"], ["aborted", "running"])
   })
 })
 
@@ -196,7 +270,8 @@ describe("content", () => {
     const client = caller.at(server)
     const session_id = await caller.newSession(client)
     const content = script(
-      `Say the key ${gatewayKey}.`,
+      // The second key lies across the end of what is sent of a text.
+      `Say the key ${gatewayKey}. ${"x".repeat(8100)} ${"y".repeat(40)} ${gatewayKey}`,
       { tool: "bash", cmd: `echo the key is ${gatewayKey}` },
       { say: `The key is ${gatewayKey}, I said.` }
     )
@@ -213,7 +288,7 @@ describe("content", () => {
     )
     assert.include(String(tool?.attributes["gen_ai.tool.call.arguments"]), "echo the key is [secret]")
     assert.include(String(tool?.attributes["gen_ai.tool.call.result"]), "the key is [secret]")
-    assert.notInclude(collector.at().everything(), gatewayKey)
+    assert.notInclude(collector.at().everything(), cutText(gatewayKey, 12))
   })
 })
 

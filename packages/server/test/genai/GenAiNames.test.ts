@@ -244,6 +244,19 @@ describe("the span of a turn", () => {
 })
 
 describe("the variables", () => {
+  it.effect("take the headers that Langfuse wants", () =>
+    Effect.gen(function* () {
+      const of = yield* otlpOf({
+        OTEL_EXPORTER_OTLP_ENDPOINT: "https://cloud.langfuse.com/api/public/otel",
+        OTEL_EXPORTER_OTLP_HEADERS: "Authorization=Basic cGstbGY6c2stbGY=,x-langfuse-ingestion-version=4"
+      })
+      assert.deepStrictEqual(of?.headers, {
+        Authorization: "Basic cGstbGY6c2stbGY=",
+        "x-langfuse-ingestion-version": "4"
+      })
+    })
+  )
+
   const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4318" }
   const optIn = { OTEL_SEMCONV_STABILITY_OPT_IN: "database,gen_ai_latest_experimental" }
   const content = (value: string) => ({ OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: value })

@@ -64,7 +64,8 @@ export const turnQueue = Effect.gen(function* () {
       payload: { turn_id: id },
       maxAttempts: 5,
       filesOf: session.id,
-      held: true
+      held: true,
+      isSameWork: true
     })
     const turn: Turn = {
       id,

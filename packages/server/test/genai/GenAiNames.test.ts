@@ -4,7 +4,7 @@ import { AgentTraces } from "@reins/base/base/AgentTraces"
 import { SessionId, TurnId } from "@reins/base/domain/Ids"
 import { Timestamp } from "@reins/base/domain/Timestamp"
 import { turnJobKind } from "@reins/core/sessions/turns/TurnQueue"
-import { callAttributes, callError, toolNameOf } from "@reins/server/genai/GenAiAttributes"
+import { callAttributes, callError, toolAttributes, toolNameOf } from "@reins/server/genai/GenAiAttributes"
 import { GenAiFigures, secondBounds, tokenBounds, unitLabel } from "@reins/server/genai/GenAiFigures"
 import { genAiNames as names, providerOf, conventionsVersion as version } from "@reins/server/genai/GenAiNames"
 import * as GenAiTraces from "@reins/server/genai/GenAiTraces"
@@ -84,6 +84,17 @@ describe("the names of attributes", () => {
     assert.isUndefined(errorOf("abandoned", null))
     assert.strictEqual(errorOf("refused", 429), "429")
     assert.strictEqual(errorOf("unreachable", null), "unreachable")
+    const tool = { toolId: "t", kind: "edit", startedAt: 0, endedAt: 1 }
+    const states = ["done", "failed", "aborted", "running"].map((state) => {
+      const attributes = toolAttributes(place, { ...tool, state })
+      return [attributes["reins.tool.state"], attributes["error.type"]]
+    })
+    assert.deepStrictEqual(states, [
+      ["done", undefined],
+      ["failed", "tool_error"],
+      ["aborted", undefined],
+      ["running", undefined]
+    ])
   })
 })
 

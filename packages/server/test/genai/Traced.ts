@@ -18,7 +18,7 @@ interface Posted {
 }
 
 /** Gives each test a collector of its own. */
-export const collectorForEachTest = (): { readonly at: () => OtlpCollector } => {
+export const collectorForEachTest = () => {
   let scope: Scope.CloseableScope
   let collector: OtlpCollector
   beforeEach(async () => {
@@ -26,7 +26,11 @@ export const collectorForEachTest = (): { readonly at: () => OtlpCollector } => 
     collector = await Effect.runPromise(Scope.extend(otlpCollector, scope))
   })
   afterEach(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-  return { at: () => collector }
+  return {
+    at: () => collector,
+    /** Makes something that ends with the test. */
+    inScope: <A>(make: Effect.Effect<A, never, Scope.Scope>) => Effect.runPromise(Scope.extend(make, scope))
+  }
 }
 
 /** The variables of a server that sends to a collector. */

@@ -37,14 +37,18 @@ const sessionOf = async ({ client: reins, workspaceId }: World) => {
 }
 
 /** The matrix has the other way. */
-const ways = { first: ["http"], others: ["stdio"], all: ["http", "stdio"] } as const
+const ways: Readonly<Record<typeof rows, ReadonlyArray<"http" | "stdio">>> = {
+  first: ["http"],
+  others: ["stdio"],
+  all: ["http", "stdio"]
+}
 
 const wayOf = {
   http: () => overHttp(world().url, world().apiKey),
   stdio: () => overStdio(world().at)
 }
 
-describe.each(ways[rows])("a client with tasks over %s", (way) => {
+describe.each(ways[rows])("a client with tasks over %s in the protocol of 2026", (way) => {
   it("gets a handle of the work, and at its end what the tools would have given", async () => {
     const one = await openTaskClient(wayOf[way])
     const made = await one.begin("start_session", input(write))

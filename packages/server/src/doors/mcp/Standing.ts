@@ -60,10 +60,11 @@ export const standingOf = async (reins: Reins, session_id: string) => {
   }
 }
 
-/** The changeset that a turn has made; the newest of the session where it has made none. */
+/** The changeset that a turn has made; the newest one from before its end where it has made none. */
 export const changesetOf = async (reins: Reins, turn: Turn): Promise<Changeset | undefined> => {
   const { items } = await reins.sessions.listChangesets({ session_id: turn.session_id, limit: 50 })
-  return items.find(({ origin, source_turn_id }) => origin !== "explicit" && source_turn_id === turn.id) ?? items[0]
+  const own = items.find(({ origin, source_turn_id }) => origin !== "explicit" && source_turn_id === turn.id)
+  return own ?? items.find(({ created_at }) => created_at <= (turn.finished_at ?? created_at))
 }
 
 /** Where a session stood at the end of a turn. */
@@ -76,7 +77,7 @@ export const standingAfter = async (reins: Reins, turn: Turn): Promise<Standing>
     session_id: turn.session_id,
     title: session.title,
     lifecycle: session.lifecycle,
-    activity: session.activity,
+    activity: turn.state === "interrupted" ? ("attention" as const) : ("idle" as const),
     turn: shownTurn(turn),
     questions: [],
     more_questions: false,

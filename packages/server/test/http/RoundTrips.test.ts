@@ -1,7 +1,10 @@
 import { connect, createServer, type Server } from "node:net"
 import { assert, layer } from "@effect/vitest"
+import { AgentTraces } from "@reins/base/base/AgentTraces"
+import { Database } from "@reins/core/store/Database"
+import * as GenAiTraces from "@reins/server/genai/GenAiTraces"
 import { postgresDatabase } from "@reins/testing/store/Databases"
-import { Context, Effect, Layer, Redacted, Schema } from "effect"
+import { Context, Effect, Layer, Redacted, Schema, Tracer } from "effect"
 import { Caller, change, type Reply, send, service } from "../Service.js"
 import { newSession } from "../Sessions.js"
 
@@ -48,13 +51,26 @@ const longWay = (url: Redacted.Redacted, roundTrips: { count: number }) =>
     }
   )
 
-const farAway = Layer.unwrapScoped(
-  Effect.gen(function* () {
-    const roundTrips = { count: 0 }
-    const databaseUrl = yield* longWay(yield* postgresDatabase, roundTrips)
-    return Layer.merge(service({ databaseUrl }), Layer.succeed(RoundTrips, roundTrips))
-  })
-)
+const farAway = (traces: Layer.Layer<AgentTraces>) =>
+  Layer.unwrapScoped(
+    Effect.gen(function* () {
+      const roundTrips = { count: 0 }
+      const databaseUrl = yield* longWay(yield* postgresDatabase, roundTrips)
+      return Layer.merge(Layer.provide(service({ databaseUrl }), traces), Layer.succeed(RoundTrips, roundTrips))
+    })
+  )
+
+/** Spans that nobody reads. The native tracer under another name makes them. */
+const spans = Layer.unwrapEffect(Effect.map(Effect.tracer, (tracer) => Layer.setTracer(Tracer.make({ ...tracer }))))
+
+const variants = [
+  { name: "without traces", keeps: false, traces: Layer.succeed(AgentTraces, undefined) },
+  {
+    name: "with traces of agents",
+    keeps: true,
+    traces: Layer.provideMerge(GenAiTraces.layer({ content: false }), spans)
+  }
+]
 
 /** The round trips of a request, alone: those with what the service does besides it are more. */
 const roundTripsOf = <E, R>(status: number, request: Effect.Effect<Reply, E, R>) =>
@@ -71,21 +87,38 @@ const roundTripsOf = <E, R>(status: number, request: Effect.Effect<Reply, E, R>)
 
 const InWorkspace = Schema.Struct({ workspace_id: Schema.String })
 
-layer(farAway, { excludeTestServices: true })("on PostgreSQL", (it) => {
-  it.effect("a request waits for the database this often at most", () =>
-    Effect.gen(function* () {
-      const { bearer: headers } = yield* Caller
-      const { sessionId } = yield* newSession
-      const session = `/api/sessions/${sessionId}`
-      const read = send("GET", session, { headers })
-      const { workspace_id } = yield* Schema.decodeUnknown(InWorkspace)((yield* read).json)
-      const post = (path: string, body: object) => Effect.suspend(() => change("POST", path, { headers, body }))
-      const { messages, workspace } = { messages: `${session}/messages`, workspace: `/api/workspaces/${workspace_id}` }
+for (const { keeps, name, traces } of variants)
+  layer(farAway(traces), { excludeTestServices: true })(`on PostgreSQL, ${name}`, (it) => {
+    it.effect("a request waits for the database this often at most", () =>
+      Effect.gen(function* () {
+        const { bearer: headers } = yield* Caller
+        const { sessionId } = yield* newSession
+        const session = `/api/sessions/${sessionId}`
+        const read = send("GET", session, { headers })
+        const { workspace_id } = yield* Schema.decodeUnknown(InWorkspace)((yield* read).json)
+        const post = (path: string, body: object) => Effect.suspend(() => change("POST", path, { headers, body }))
+        const { messages, workspace } = {
+          messages: `${session}/messages`,
+          workspace: `/api/workspaces/${workspace_id}`
+        }
 
-      assert.isAtMost(yield* roundTripsOf(200, read), 2, "reading a session")
-      assert.isAtMost(yield* roundTripsOf(202, post(messages, { content: "hm", routing: "note" })), 4, "posting a note")
-      assert.isAtMost(yield* roundTripsOf(201, post(`${workspace}/sessions`, { title: "new" })), 7, "making a session")
-      assert.isAtMost(yield* roundTripsOf(202, post(messages, { content: "do it" })), 8, "sending a message")
-    })
-  )
-})
+        assert.isAtMost(yield* roundTripsOf(200, read), 2, "reading a session")
+        assert.isAtMost(
+          yield* roundTripsOf(202, post(messages, { content: "hm", routing: "note" })),
+          4,
+          "posting a note"
+        )
+        assert.isAtMost(
+          yield* roundTripsOf(201, post(`${workspace}/sessions`, { title: "new" })),
+          7,
+          "making a session"
+        )
+        assert.isAtMost(yield* roundTripsOf(202, post(messages, { content: "do it" })), 8, "sending a message")
+
+        const { all, sql } = yield* Database
+        const jobs = yield* all(sql<{ payload: string }>`select payload from jobs where kind = 'turn.run'`)
+        assert.isNotEmpty(jobs)
+        for (const { payload } of jobs) assert.strictEqual(payload.includes("traceparent"), keeps)
+      })
+    )
+  })

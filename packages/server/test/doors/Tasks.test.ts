@@ -1,4 +1,5 @@
 import { taskIdOf, taskOf } from "@reins/server/doors/mcp/TaskId"
+import { scopeOfTask } from "@reins/server/doors/mcp/Tasks"
 import { askingAgents } from "@reins/testing/harness/SmallAgent"
 import { endlessTool } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
@@ -285,6 +286,20 @@ describe("the id of a task", () => {
     assert.match(JSON.stringify(gone), /unauthenticated/)
     await one.ask("tasks/cancel", { taskId: made.taskId })
     assert.strictEqual((await one.follow(made.taskId)).status, "cancelled")
+  })
+
+  it("asks an app for the scope that its request needs", () => {
+    const turn = { tool: "wait", turn: "turn_1", after: 0, made: 0, forms: true, at: 1, until: null } as const
+    const delivery = { tool: "deliver", delivery: "dlv_1", job: "job_1", request: true, at: 1 } as const
+    const scopes = [
+      ["tasks/get", taskIdOf(delivery), "read"],
+      ["tasks/update", taskIdOf(turn), "write"],
+      ["tasks/cancel", taskIdOf(turn), "act"],
+      ["tasks/cancel", taskIdOf(delivery), "write"],
+      ["tasks/cancel", "no task", "act"],
+      ["tools/list", taskIdOf(turn), undefined]
+    ] as const
+    for (const [method, taskId, scope] of scopes) assert.strictEqual(scopeOfTask({ method, params: { taskId } }), scope)
   })
 
   it("names one task, and each task has one", () => {

@@ -27,7 +27,9 @@ it("an app of the conformance suite logs in, and finds every check met", async (
     landed = here(decide(person, query)).then(({ location }) => fetch(location ?? ""))
   }
   const args = ["authorization", "--url", url, "--client-id", clientId, "--resource", `${url}/mcp`]
-  const checks = await runSuite({ directory, name: "authorization" }, [...args, "--port", String(port)], onOutput)
+  const checks = await runSuite({ directory, name: "authorization" }, [...args, "--port", String(port)], {
+    onOutput
+  })
   await landed
   const unmet = checks.filter(isUnmet).map((check) => `${nameOf(check)}: ${check.errorMessage ?? ""}`)
   assert.deepStrictEqual(unmet, [], output)

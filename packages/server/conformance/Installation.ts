@@ -39,8 +39,8 @@ const withKey = (target: URL, apiKey: string) => (asked: IncomingMessage, answer
   asked.pipe(out)
 }
 
-/** One installation for all tests of a file. */
-export const installationForFile = (): (() => Installation) => {
+/** One installation for all tests of a file. `publicUrl` is the address that others are told, where that is another one. */
+export const installationForFile = (publicUrl?: string): (() => Installation) => {
   const place = placeForFile(inMemory)
   const proxy = createServer()
   let made: Installation
@@ -48,7 +48,11 @@ export const installationForFile = (): (() => Installation) => {
     const { dataDir, directory, gateway } = place
     const port = await steadyPort()
     const url = `http://127.0.0.1:${port}`
-    const env = { REINS_CACHE_DIR: cacheWithSmallAgent(directory), REINS_PUBLIC_URL: url }
+    const env = {
+      REINS_CACHE_DIR: cacheWithSmallAgent(directory),
+      REINS_PUBLIC_URL: publicUrl ?? url,
+      REINS_ALLOW_PRIVATE_HOSTS: "127.0.0.1,localhost"
+    }
     const server = await startServer({ dataDir, env, args: ["--port", String(port)] })
     const caller = await newCaller(server, dataDir, gateway, env)
     proxy.on("request", withKey(new URL(url), caller.apiKey)).listen(0, "127.0.0.1")

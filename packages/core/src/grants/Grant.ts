@@ -67,3 +67,7 @@ export interface GrantAnswer {
  * secret sent there.
  */
 export const boundIssuer = "issuer"
+
+/** True for scopes as RFC 6749 writes them, with one space between two. */
+export const isScopeList = (text: string): boolean =>
+  text.length <= 2000 && /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(text)

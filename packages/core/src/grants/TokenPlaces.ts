@@ -3,7 +3,7 @@ import { adorns, bounded, type ForeignText, foreignName } from "@reins/base/base
 import { hostOf, isLoopback } from "@reins/machine/outbound/Address"
 import type { Outbound, OutboundAnswer, OutboundError, OutboundLimits } from "@reins/machine/outbound/Outbound"
 import { Effect, Option, Redacted, Schema } from "effect"
-import { boundIssuer, type GrantClient, GrantRefused, type TokenPlace } from "./Grant.js"
+import { boundIssuer, type GrantClient, GrantRefused, isScopeList, type TokenPlace } from "./Grant.js"
 import { isUrlOf, trimmed } from "./ServerUrl.js"
 
 // Owns the documents by which a server tells of its authorization server: RFC 9728, RFC 8414 and OpenID Connect Discovery.
@@ -55,10 +55,6 @@ export const unasked = ({ kind, message }: OutboundError): GrantRefused =>
 const unexpected = (message: string) => new GrantRefused({ reason: "unexpected_answer", message })
 
 const longestUrl = 4096
-
-/** True for scopes as RFC 6749 writes them, with one space between two. */
-export const isScopeList = (text: string): boolean =>
-  text.length <= 2000 && /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(text)
 
 /** An address that secrets may be sent to: https, or this machine where the operator allows it. */
 export const safeUrl = (text: string): URL | undefined => {

@@ -8,9 +8,10 @@ import {
   type GrantClient,
   type GrantedToken,
   GrantRefused,
+  isScopeList,
   type TokenPlace
 } from "./Grant.js"
-import { grantLimits, isScopeList, unasked } from "./TokenPlaces.js"
+import { grantLimits, unasked } from "./TokenPlaces.js"
 
 // Owns the request of RFC 6749 for an access token, with the resource of RFC 8707, and its answer.
 

@@ -5,44 +5,9 @@ import { Effect, Option, Schema } from "effect"
 import { GrantRefused } from "../grants/Grant.js"
 import { grantLimits, type IssuerPlace, safeUrl, unasked } from "../grants/TokenPlaces.js"
 import type { ClientIdentity } from "./ConnectionLogin.js"
+import { clientDocument, clientName } from "./LoginAddresses.js"
 
 // Owns the client that an authorization server knows: a client ID document, a registration of RFC 7591, or an id that somebody has registered.
-
-/** The name that people see at the authorization server. */
-const clientName = "Reins"
-
-/** The path of the page that catches the answer, below the public URL. */
-const pagePath = "/ui/connected"
-
-/** The path of the client ID document, below the public URL. */
-export const clientDocumentPath = "/oauth/client.json"
-
-/** The address of the page that catches the answer. */
-export const pageRedirect = (publicUrl: string): string => `${publicUrl}${pagePath}`
-
-/** Addresses on the machine of a person, for a program that catches the answer. Their port is free (RFC 8252, 7.3). */
-const programRedirects = ["http://127.0.0.1/callback", "http://localhost/callback"]
-
-/** True for the public URL of an installation that other services may reach. */
-const isPublic = (publicUrl: string): boolean => {
-  const url = new URL(publicUrl)
-  return url.protocol === "https:" && !isLoopback(hostOf(url))
-}
-
-/** The client ID document of an installation; undefined where no other service could read it. */
-export const clientDocument = (publicUrl: string): Readonly<Record<string, unknown>> | undefined =>
-  isPublic(publicUrl)
-    ? {
-        client_id: `${publicUrl}${clientDocumentPath}`,
-        client_name: clientName,
-        client_uri: publicUrl,
-        redirect_uris: [pageRedirect(publicUrl), ...programRedirects],
-        grant_types: ["authorization_code", "refresh_token"],
-        response_types: ["code"],
-        token_endpoint_auth_method: "none",
-        application_type: "web"
-      }
-    : undefined
 
 /** A client as an authorization server knows it. */
 export interface LoginClient {
@@ -107,9 +72,11 @@ const Refusal = Schema.Struct({
   )
 })
 
+const secretWays: ReadonlyArray<string> = ["client_secret_basic", "client_secret_post"]
+
 /** The way to prove itself that the client asks for. A client of a public program has no secret, where that is taken. */
 const methodFor = ({ methods }: IssuerPlace): string =>
-  ["none", "client_secret_basic", "client_secret_post"].find((way) => methods?.includes(way) ?? false) ?? "none"
+  ["none", ...secretWays].find((way) => methods?.includes(way) ?? false) ?? "none"
 
 const register = Effect.fnUntraced(function* (
   endpoint: URL,
@@ -132,9 +99,10 @@ const register = Effect.fnUntraced(function* (
   const found = answer.status === 200 || answer.status === 201 ? readRegistered(answer.body) : Option.none()
   if (Option.isNone(found)) return yield* refusalOf(endpoint, answer)
   const { client_id, client_secret, token_endpoint_auth_method } = found.value
-  const isPublicClient = token_endpoint_auth_method === "none"
-  const secret =
-    typeof client_secret === "string" && client_secret !== "" && !isPublicClient ? client_secret : undefined
+  // Some give a secret to a client that has asked for none, and take it in no way that they name.
+  const takesSecret =
+    token_endpoint_auth_method !== "none" && place.methods?.some((way) => secretWays.includes(way)) === true
+  const secret = takesSecret && typeof client_secret === "string" && client_secret !== "" ? client_secret : undefined
   const client: LoginClient = { identity: "registration", id: client_id, secret }
   return client
 })

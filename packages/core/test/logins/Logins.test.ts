@@ -265,6 +265,19 @@ for (const { layer: database, name } of flowDatabases) {
       }).pipe(withServices)
     )
 
+    it.scopedLive("a secret that a server gives unasked, and takes in no way that it names, is left", () =>
+      Effect.gen(function* () {
+        const given = yield* lab
+        given.issuer.about = { token_endpoint_auth_methods_supported: ["none"] }
+        given.issuer.registered = { client_secret: "unasked", token_endpoint_auth_method: undefined }
+        assert.strictEqual((yield* loggedIn(given)).ended.state, "completed")
+        assert.isNull(given.issuer.forms[0]?.get("client_secret") ?? null)
+        given.issuer.about = { token_endpoint_auth_methods_supported: ["client_secret_post"] }
+        assert.strictEqual((yield* loggedIn(given)).ended.state, "completed")
+        assert.strictEqual(given.issuer.forms[1]?.get("client_secret"), "unasked")
+      }).pipe(withServices)
+    )
+
     it.scopedLive("twenty logins of a person may wait", () =>
       Effect.gen(function* () {
         const { begin } = yield* lab

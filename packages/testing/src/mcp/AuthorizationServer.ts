@@ -35,6 +35,8 @@ export interface AuthorizationServer {
   about: Readonly<Record<string, unknown>>
   /** True for one that gives no refresh token to a person who logs in. */
   isStatic: boolean
+  /** Fields of the answer to a registration besides those that it was sent. */
+  registered: Readonly<Record<string, unknown>>
   /** The registrations in their order. */
   readonly registrations: ReadonlyArray<Readonly<Record<string, unknown>>>
   /** The tokens that it was asked to end. */
@@ -56,6 +58,7 @@ export const authorizationServer = (word: string): Effect.Effect<AuthorizationSe
       registrations,
       ended,
       about: {},
+      registered: {},
       isStatic: false,
       allow: (address: string, changes: Readonly<Record<string, string | undefined>> = {}) => {
         const asked = new URL(address).searchParams
@@ -111,7 +114,11 @@ export const authorizationServer = (word: string): Effect.Effect<AuthorizationSe
       if (method === "POST" && path === "/token") return void grant(new URLSearchParams(body), response)
       if (method === "POST" && path === "/register") {
         registrations.push(JSON.parse(body))
-        return json(response, 201, { client_id: `${word}-client-${registrations.length}`, ...JSON.parse(body) })
+        return json(response, 201, {
+          client_id: `${word}-client-${registrations.length}`,
+          ...JSON.parse(body),
+          ...server.registered
+        })
       }
       if (method === "POST" && path === "/revoke") {
         ended.push(new URLSearchParams(body))

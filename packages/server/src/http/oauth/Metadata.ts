@@ -1,4 +1,4 @@
-import { clientDocument, clientDocumentPath } from "@reins/core/logins/LoginClient"
+import { clientDocument, clientDocumentPath } from "@reins/core/logins/LoginAddresses"
 import { appScopes } from "@reins/core/oauth/OauthGrant"
 import { Effect } from "effect"
 import { Reply } from "../Reply.js"

@@ -60,7 +60,7 @@ export const ConnectionField = ({
   )
   if (fitting.length === 0)
     return (
-      <div>
+      <div class="field">
         <p class="fine">For a server that wants a login. Reins keeps its tokens.</p>
         {login}
       </div>

@@ -112,6 +112,8 @@ export const authorizationServer = (word: string): Effect.Effect<AuthorizationSe
 
     const local = yield* localServer(({ body, method, path }, response) => {
       if (method === "POST" && path === "/token") return void grant(new URLSearchParams(body), response)
+      if (method === "GET" && path.startsWith("/authorize?"))
+        return response.writeHead(302, { location: server.allow(`${local.url}${path}`).href }).end()
       if (method === "POST" && path === "/register") {
         registrations.push(JSON.parse(body))
         return json(response, 201, {

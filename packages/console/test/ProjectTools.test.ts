@@ -230,7 +230,7 @@ describe("the tools of a project in the console", () => {
     await form.getByText(/^127.*does not say that it takes PKCE/).waitFor()
     await looksOf(page, "login-refused")
     await page.goto(`${world.server.url}/ui/connected?state=clogin_01k00000000000000000000021.none&error=access_denied`)
-    await page.getByRole("alert").waitFor()
+    await page.getByText("No login of yours waits for this answer.").waitFor()
     await looksOf(page, "login-of-nobody")
     await page.goto(`${world.server.url}/ui/connected`)
     await page.getByText("There is no login here.").waitFor()

@@ -1,3 +1,4 @@
+import { type ConnectionLogin, type ConnectionLoginsAnswerInput, ReinsApiError } from "@reins/client"
 import { useState } from "preact/hooks"
 import { useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
@@ -44,7 +45,7 @@ const Ended = ({
   const login = useLoaded(
     "the connection",
     () =>
-      reins.connectionLogins.answer({
+      answered({
         connection_login_id,
         state,
         ...(code !== undefined && { code }),
@@ -55,16 +56,33 @@ const Ended = ({
   )
   return (
     <Await of={login}>
-      {(ended) => (
-        <>
-          <p role="status">
-            <State of={ended.state === "completed" ? "ready" : ended.state} as={ended.state} /> {loginSentence(ended)}
-          </p>
-          <p>
-            <a href="connections">Go to Connections</a>
-          </p>
-        </>
-      )}
+      {(ended) =>
+        ended === null ? (
+          <Nothing>
+            No login of yours waits for this answer. Begin again in <a href="connections">Connections</a>, in this
+            browser.
+          </Nothing>
+        ) : (
+          <>
+            <p role="status">
+              <State of={ended.state === "completed" ? "ready" : ended.state} as={ended.state} /> {loginSentence(ended)}
+            </p>
+            <p>
+              <a href="connections">Go to Connections</a>
+            </p>
+          </>
+        )
+      }
     </Await>
   )
+}
+
+/** The login with its answer; null for one that this account has not begun. */
+const answered = async (given: ConnectionLoginsAnswerInput): Promise<ConnectionLogin | null> => {
+  try {
+    return await reins.connectionLogins.answer(given)
+  } catch (error) {
+    if (error instanceof ReinsApiError && error.code === "not_found") return null
+    throw error
+  }
 }

@@ -60,9 +60,9 @@ export const ConnectionField = ({
   )
   if (fitting.length === 0)
     return (
-      <div class="field">
+      <div>
         <p class="fine">For a server that wants a login. Reins keeps its tokens.</p>
-        {login}
+        <div class="actions">{login}</div>
       </div>
     )
   return (

@@ -126,7 +126,13 @@ const makeSpare = Effect.gen(function* () {
       // The times of the files stay what they are when the copy is moved.
       Effect.tap((isThere) => (isThere ? git.refresh({ workTree, gitDir }) : Effect.void)),
       Effect.flatMap((isThere) =>
-        warn(false, () => (isThere ? rename(made, spare).then(() => true) : removeTree(made).then(() => false)))
+        warn(false, async () => {
+          if (isThere) await rename(made, spare)
+          // The snapshot may have been removed meanwhile, and what was copied of it goes with it.
+          const isKept = isThere && (await identityOf(join(root, key))) !== undefined
+          if (!isKept) await removeTree(isThere ? spare : made)
+          return isKept
+        })
       ),
       Effect.catchAll(({ message }) => warn(false, () => Promise.reject(new Error(message))))
     )

@@ -33,6 +33,7 @@ export const tags: Readonly<Record<string, string>> = {
   jobs: "The evidence of what was done for an operation: its jobs and their attempts.",
   mergeRequests: "Merge requests of delivered branches, on GitHub, GitLab and Gitea or Forgejo.",
   messages: "The conversation of a session.",
+  connectionLogins: "Logins of people at servers of tools, in a browser, as `docs/tools.md` describes.",
   oauthGrants: "Apps that got access to the account by OAuth, as `docs/assistants.md` describes.",
   projects: "What sessions of the same kind start from, in published versions that never change.",
   push: "Browsers that are told what happens in a workspace while no page of the console is open.",

@@ -139,7 +139,7 @@ describe("the tools of a project in the console", () => {
     await form.getByLabel("Server name").fill("lab")
     await form.getByLabel("Address").fill(server.url)
     await form.getByLabel("Tool", { exact: true }).fill("get_issue")
-    await form.getByLabel("Connection (optional)").selectOption({ label: "Lab" })
+    await form.getByLabel("Login (optional)").selectOption({ label: "Lab" })
     await form.scrollIntoViewIfNeeded()
     await looksOf(page, "oauth-form")
     await button(page, "Publish").click()
@@ -183,11 +183,7 @@ describe("the tools of a project in the console", () => {
     await looksOf(tab, "login-ended")
     await tab.close()
     const host = new URL(server.url).host
-    await form
-      .getByLabel("Connection (optional)")
-      .locator("option:checked")
-      .getByText(host)
-      .waitFor({ state: "attached" })
+    await form.getByLabel("Login (optional)").locator("option:checked").getByText(host).waitFor({ state: "attached" })
     await button(page, "Publish").click()
     await page.getByText("lab (1 tool)").waitFor()
     const servers = page.getByRole("region", { name: "MCP servers" })
@@ -211,6 +207,20 @@ describe("the tools of a project in the console", () => {
     await card.getByText("ready").waitFor()
     const { items } = await client.projects.listVersions({ project_id })
     assert.isString(items.at(-1)?.spec.tools?.mcp_servers?.[0]?.connection_id)
+
+    const lab = { name: "lab", url: server.url, login: "person" as const, allow: ["get_issue"] }
+    await client.projects.publish({ project_id, spec: { tools: { mcp_servers: [lab] } } })
+    await page.goto(`${world.server.url}/ui/projects/${project_id}`)
+    await button(page, "Check").click()
+    await servers.getByText("not authorized", { exact: true }).waitFor()
+    await looksOf(page, "login-for-me")
+    const [mine] = await Promise.all([
+      page.waitForEvent("popup"),
+      servers.getByRole("button", { name: "Log in for me" }).click()
+    ])
+    await mine.getByText("You are logged in").waitFor()
+    await mine.close()
+    await servers.getByText("3 tools on the server").waitFor()
     assert.notInclude(await page.content(), issuer.refreshToken)
     assert.deepStrictEqual(complaints, [])
   })

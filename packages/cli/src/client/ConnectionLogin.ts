@@ -24,6 +24,7 @@ export const login = remoteCommand({
     scopes: option("scopes", "The scopes to ask for, with a space between them (those that the server names)"),
     clientId: option("client-id", "A client that you have registered there", { value: "id" }),
     register: flag("register", "Register a client there, where the server cannot reach this installation"),
+    forMe: flag("for-me", "Use it in your own turns alone, at servers at which each person logs in"),
     json: flag("json", "JSON in the place of text"),
     workspace: workspaceOption
   },
@@ -34,7 +35,7 @@ export const login = remoteCommand({
     ["reins connections login https://mcp.example/mcp", "Log in, and make a connection of it"],
     ["reins connections login --connection con_01h…", "Log in again, for a connection that was refused"]
   ],
-  run: async ({ clientId, connection, json, label, register, scopes, server, workspace }, connect) => {
+  run: async ({ clientId, connection, forMe, json, label, register, scopes, server, workspace }, connect) => {
     if (server === undefined && connection === undefined)
       throw new CommandFailed({ message: "Name the address of the server, or a connection with --connection." })
     const { reins, workspaceId } = await connect(workspace)
@@ -46,6 +47,7 @@ export const login = remoteCommand({
         redirect_uri: door.address,
         ...(server !== undefined && { server_url: server }),
         ...(connection !== undefined && { connection_id: connection }),
+        ...(forMe && { for: "person" as const }),
         ...(label !== undefined && { label }),
         ...(scopes !== undefined && { scopes }),
         ...(clientId !== undefined && { client_id: clientId }),
@@ -65,6 +67,8 @@ export const login = remoteCommand({
 const finish = async (reins: Reins, { authorize_url, login }: ConnectionLoginsCreateAnswer, door: Door) => {
   const state = new URL(authorize_url).searchParams.get("state") ?? ""
   const { host } = new URL(login.authorization_server)
+  // A server that knows the person leads the browser back at once.
+  const arrived = door.brought(state)
   const isOpened = await openInBrowser(authorize_url)
   if (isOpened) tell(`Log in at ${host}, in the browser that has opened.`)
   else {
@@ -79,7 +83,7 @@ const finish = async (reins: Reins, { authorize_url, login }: ConnectionLoginsCr
   })
   try {
     const pasted = isOpened || !isInteractive() ? [] : [pastedAnswer(state, ending.signal)]
-    const { answer, brought } = await Promise.race([door.brought(state), late, ...pasted])
+    const { answer, brought } = await Promise.race([arrived, late, ...pasted])
     const { code, error, iss } = brought
     const completed = await reins.connectionLogins.answer({
       connection_login_id: login.id,
@@ -102,7 +106,11 @@ const print = (login: ConnectionLogin, json: boolean): void => {
   if (state !== "completed" || connection_id === null)
     throw new CommandFailed({ message: reason_message ?? "The login has ended without a connection. Run it again." })
   if (json) return
-  tell("Connected. Name it in the project beside the address of the server:")
+  tell(
+    login.for === "person"
+      ? "Connected, for your own turns:"
+      : "Connected. Name it in the project beside the address of the server:"
+  )
   process.stdout.write(`${connection_id}\n`)
 }
 

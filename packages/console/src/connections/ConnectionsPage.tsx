@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals"
 import type { Connection, ConnectionValidation } from "@reins/client"
 import { useAction, useLoaded } from "../api/Loading.js"
 import { forPeople } from "../api/Sentences.js"
-import { reins, wholeOf } from "../api/Server.js"
+import { me, reins, wholeOf } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Await, Nothing, Outcome, PageHead, State, Time } from "../ui/Basics.js"
 import { Confirm } from "../ui/Confirm.js"
@@ -91,7 +91,9 @@ const ConnectionCard = ({ connection, reload }: { readonly connection: Connectio
       </div>
       <p class="fine">
         {kind}
-        {Object.entries(settings).map(([name, value]) => ` · ${plain(name)} ${value}`)}
+        {Object.entries(settings).map(([name, value]) => (name === "account_id" ? "" : ` · ${plain(name)} ${value}`))}
+        {settings["account_id"] !== undefined &&
+          ` · for ${isMine(settings["account_id"]) ? "your" : "one person's"} turns alone`}
         {credential !== null &&
           ` · credential ${credential.ordinal}${credential.last4 === null ? "" : `, ending in ${credential.last4}`}`}
         {preferred_model !== null && ` · prefers ${preferred_model}`}
@@ -104,7 +106,7 @@ const ConnectionCard = ({ connection, reload }: { readonly connection: Connectio
             <button type="button" class="small" onClick={() => (dialog.value = "change")}>
               Change
             </button>
-            {kind === "mcp_oauth" && (
+            {kind === "mcp_oauth" && (settings["account_id"] === undefined || isMine(settings["account_id"])) && (
               <ServerLoginButton
                 input={{ workspace_id: connection.workspace_id, connection_id: id }}
                 done={() => reload()}
@@ -146,6 +148,8 @@ const ConnectionCard = ({ connection, reload }: { readonly connection: Connectio
     </li>
   )
 }
+
+const isMine = (accountId: string): boolean => me.value?.account.id === accountId
 
 /** Checks the credential of a connection, and says what was found. */
 export const Validation = ({

@@ -42,45 +42,78 @@ export const ConnectionField = ({
   readonly change: (server: ProjectServer) => void
 }) => {
   const made = useSignal<ReadonlyArray<Connection>>([])
-  const all = [...made.value, ...connections].filter(({ kind }) => kind === "mcp_oauth")
-  const fitting = all.filter(({ id, settings }) => id === server.connection_id || settings["server_url"] === server.url)
   const url = server.url ?? ""
+  if (!/^https?:\/\/./.test(url)) return null
+  const fitting = [...made.value, ...connections].filter(
+    ({ id, kind, settings }) =>
+      kind === "mcp_oauth" &&
+      settings["account_id"] === undefined &&
+      (id === server.connection_id || settings["server_url"] === url)
+  )
+  const connected = async (connection_id: string) => {
+    made.value = [await reins.connections.get({ connection_id }), ...made.value]
+    change({ ...withoutLogin(server), connection_id })
+  }
+  return (
+    <div>
+      <Field
+        label="Login (optional)"
+        hint="Reins keeps the tokens. They go with each request, so no header Authorization does."
+      >
+        <select
+          value={server.login === "person" ? eachPerson : (server.connection_id ?? "")}
+          onChange={({ currentTarget: { value } }) => change({ ...withoutLogin(server), ...chosenLogin(value) })}
+        >
+          <option value="">none</option>
+          {fitting.map(({ id, label }) => (
+            <option key={id} value={id}>
+              {label}
+            </option>
+          ))}
+          <option value={eachPerson}>each person logs in</option>
+        </select>
+      </Field>
+      {server.login === "person" ? (
+        <p class="fine">A turn uses the login of the person whose message it answers.</p>
+      ) : (
+        <div class="actions">
+          <LoginFor server={server} done={connected}>
+            Connect
+          </LoginFor>
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** The choice that stands for a login of each person, in the place of the id of a connection. */
+const eachPerson = "person"
+
+const withoutLogin = ({ connection_id: _, login: __, ...rest }: ProjectServer): ProjectServer => rest
+
+const chosenLogin = (value: string): Pick<ProjectServer, "connection_id" | "login"> => {
+  if (value === eachPerson) return { login: eachPerson }
+  return value === "" ? {} : { connection_id: value }
+}
+
+/** Logs the person in to a server: for the whole workspace, or for the turns of this person alone where each person logs in. */
+export const LoginFor = ({
+  children,
+  done,
+  server: { login, url = "" }
+}: {
+  readonly server: ProjectServer
+  readonly done: (connectionId: string) => unknown
+  readonly children: string
+}) => {
   const workspaceId = workspace.value?.id
-  const login = workspaceId !== undefined && mayWrite.value && /^https?:\/\/./.test(url) && (
+  return workspaceId === undefined || !mayWrite.value ? null : (
     <ServerLoginButton
       key={url}
-      input={{ workspace_id: workspaceId, server_url: url }}
-      done={async (connection_id) => {
-        made.value = [await reins.connections.get({ connection_id }), ...made.value]
-        change({ ...server, connection_id })
-      }}
+      input={{ workspace_id: workspaceId, server_url: url ?? "", ...(login === "person" && { for: "person" }) }}
+      done={done}
     >
-      Connect
+      {children}
     </ServerLoginButton>
-  )
-  if (fitting.length === 0)
-    return (
-      <div>
-        <p class="fine">For a server that wants a login. Reins keeps its tokens.</p>
-        <div class="actions">{login}</div>
-      </div>
-    )
-  return (
-    <Field label="Connection (optional)" hint="Its tokens go with each request, so no header Authorization does.">
-      <select
-        value={server.connection_id ?? ""}
-        onChange={({ currentTarget: { value } }) => {
-          const { connection_id: _, ...rest } = server
-          change(value === "" ? rest : { ...rest, connection_id: value })
-        }}
-      >
-        <option value="">none</option>
-        {fitting.map(({ id, label }) => (
-          <option key={id} value={id}>
-            {label}
-          </option>
-        ))}
-      </select>
-    </Field>
   )
 }

@@ -7,7 +7,7 @@ import { mayWrite } from "../inbox/Workspace.js"
 import { Ask } from "../ui/Ask.js"
 import { Outcome, State } from "../ui/Basics.js"
 import { bytes, count } from "../words/Words.js"
-import { ConnectionLine } from "./ServerConnection.js"
+import { ConnectionLine, LoginFor } from "./ServerConnection.js"
 
 /** The servers of a version of a project, with a check of what they have now. */
 export const Servers = ({
@@ -64,6 +64,7 @@ export const Servers = ({
               server={server}
               checked={checked.find(({ name }) => name === server.name)}
               pin={mayPin ? pin : undefined}
+              loggedIn={() => action.run("the servers", () => look(id))}
             />
           ))}
         </ul>
@@ -85,13 +86,17 @@ const pinnedSpec = (spec: ProjectSpec, { name, tools }: CheckedServer): ProjectS
 
 const ServerCard = ({
   checked,
+  loggedIn,
   pin,
-  server: { allow, connection_id, name, permissions, url }
+  server
 }: {
   readonly server: ProjectServer
+  /** Runs once the person has logged in to the server. */
+  readonly loggedIn: () => unknown
   readonly checked: CheckedServer | undefined
   readonly pin: ((checked: CheckedServer) => unknown) | undefined
 }) => {
+  const { allow, connection_id, login, name, permissions, url } = server
   const isAsking = useSignal(false)
   const changed = checked?.tools.filter(({ standing }) => standing === "changed") ?? []
   const isReached = checked?.state === "reached"
@@ -106,6 +111,16 @@ const ServerCard = ({
         {isReached && ` · ${factsOf(checked)}`}
       </p>
       {connection_id != null && <ConnectionLine id={connection_id} seen={checked} />}
+      {login === "person" && (
+        <>
+          <p class="fine">Each person logs in. A turn uses the login of the person whose message it answers.</p>
+          <div class="actions">
+            <LoginFor server={server} done={loggedIn}>
+              Log in for me
+            </LoginFor>
+          </div>
+        </>
+      )}
       {checked?.problem != null && <p>{forPeople(checked.problem)}</p>}
       <ul class="rows">
         {allow.map((tool) => (

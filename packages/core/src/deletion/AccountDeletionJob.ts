@@ -2,6 +2,7 @@ import { failpoint } from "@reins/base/base/Failpoint"
 import { fn } from "@reins/base/base/Traced"
 import { Effect } from "effect"
 import { accountRows as ofBudgets } from "../budgets/WorkspaceRows.js"
+import { accountRows as ofConnections } from "../connections/WorkspaceRows.js"
 import { outboxFiles } from "../identity/OutboxFiles.js"
 import { identityRemoval, accountRows as ofIdentity } from "../identity/Removal.js"
 import type { JobKind } from "../jobs/JobKind.js"
@@ -18,7 +19,7 @@ import { makeOverwriting } from "./Overwriting.js"
 import { resourceReceipts } from "./ResourceReceipts.js"
 
 /** Rows before those by which they are found. */
-const rows = [...ofJobs, ...ofBudgets, ...ofPush, ...ofWork, ...ofLogins, ...ofOauth, ...ofIdentity]
+const rows = [...ofJobs, ...ofBudgets, ...ofPush, ...ofWork, ...ofLogins, ...ofConnections, ...ofOauth, ...ofIdentity]
 
 /** Rows of one commit. Other writers wait for it. */
 const batch = 500

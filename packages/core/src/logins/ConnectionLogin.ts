@@ -14,6 +14,9 @@ export const ConnectionLoginState = Schema.Literal(
     "`pending` waits for the browser, `exchanging` for the tokens. `completed` has a connection. A login that has `failed` or `expired` is begun anew."
 })
 
+export const LoginReach = Schema.Literal("workspace", "person")
+export type LoginReach = typeof LoginReach.Type
+
 export const ClientIdentity = Schema.Literal("document", "registration", "given").annotations({
   description:
     "How the installation names itself to the authorization server: by its client ID document, by a registration, or by an id that somebody has registered."
@@ -28,6 +31,7 @@ export const ConnectionLogin = Schema.Struct({
     Schema.NullOr(Schema.String),
     "A sentence that says why it has failed and what to do; null unless it has."
   ),
+  for: field(LoginReach, "Those whose turns use it: everybody of the workspace, or the person who logs in alone."),
   server_url: field(Schema.String, "The server that the person logs in to. Tokens go there alone."),
   authorization_server: field(Schema.String, "The name of the server that the person proves itself to."),
   client: field(ClientIdentity, "The identity that the authorization server was shown."),

@@ -6,7 +6,7 @@ import { Vault } from "@reins/base/secrets/Vault"
 import { Context, Effect, Layer, Redacted } from "effect"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
-import type { ClientIdentity, ConnectionLogin } from "./ConnectionLogin.js"
+import type { ClientIdentity, ConnectionLogin, LoginReach } from "./ConnectionLogin.js"
 
 /** The addresses and the names that a login was begun with. They are the ones that it ends with, whatever the server says by then. */
 export interface LoginPlan {
@@ -22,6 +22,7 @@ export interface LoginPlan {
   /** The scopes that are asked for; null for those of its choice. */
   readonly scopes: string | null
   readonly redirect_uri: string
+  readonly for: LoginReach
   /** True where the authorization server promises to name itself in its answer. */
   readonly names_itself: boolean
 }

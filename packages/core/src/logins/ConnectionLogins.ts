@@ -105,13 +105,14 @@ export class ConnectionLogins extends Context.Tag("@reins/core/logins/Connection
 
 const toLogin = (row: ConnectionLoginRow): Effect.Effect<ConnectionLogin> =>
   Effect.map(now, (at) => {
-    const { authorization_server, client, scopes } = shownOf(row)
+    const { authorization_server, client, for: reach, scopes } = shownOf(row)
     const isOver = (row.state === "pending" || row.state === "exchanging") && row.expires_at <= at
     return {
       id: row.id,
       workspace_id: row.workspace_id,
       state: isOver ? "expired" : row.state,
       reason_message: row.reason_message,
+      for: reach,
       server_url: row.server_url,
       authorization_server,
       client,
@@ -122,7 +123,9 @@ const toLogin = (row: ConnectionLoginRow): Effect.Effect<ConnectionLogin> =>
     }
   })
 
-const shownOf = (row: ConnectionLoginRow): Pick<ConnectionLogin, "authorization_server" | "client" | "scopes"> => {
-  const { client, issuer, scopes } = JSON.parse(row.plan)
-  return { authorization_server: issuer, client, scopes }
+const shownOf = (
+  row: ConnectionLoginRow
+): Pick<ConnectionLogin, "authorization_server" | "client" | "for" | "scopes"> => {
+  const { client, for: reach = "workspace", issuer, scopes } = JSON.parse(row.plan)
+  return { authorization_server: issuer, client, for: reach, scopes }
 }

@@ -8,8 +8,10 @@ import { Outbound } from "@reins/machine/outbound/Outbound"
 import { Effect, ParseResult, Redacted, Schema } from "effect"
 import { type ConnectionRow, revoked } from "../connections/ConnectionRow.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
+import { ownerOf, personalConnections } from "../connections/PersonalConnections.js"
 import { type GrantRefused, isScopeList } from "../grants/Grant.js"
 import { isSameServer } from "../grants/ServerUrl.js"
+import type { LoginReach } from "./ConnectionLogin.js"
 import { type ConnectionLoginRow, ConnectionLoginStore } from "./ConnectionLoginStore.js"
 import { pageRedirect } from "./LoginAddresses.js"
 import type { ClientWish } from "./LoginClient.js"
@@ -27,6 +29,7 @@ export const loginBeginning = Effect.gen(function* () {
   const connections = yield* ConnectionStore
   const outbound = yield* Outbound
   const store = yield* ConnectionLoginStore
+  const personal = yield* personalConnections
 
   /** A connection that gets a new credential. */
   const renewed = Effect.fnUntraced(function* (workspaceId: string, connectionId: string) {
@@ -39,8 +42,15 @@ export const loginBeginning = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (accountId: AccountId, workspaceId: string, input: ConnectionLoginInput) {
     const { connection_id, scopes } = input
-    const before = connection_id === undefined ? undefined : yield* renewed(workspaceId, connection_id)
-    const serverUrl = yield* serverUrlOf(input, before)
+    const given = connection_id === undefined ? undefined : yield* renewed(workspaceId, connection_id)
+    const serverUrl = yield* serverUrlOf(input, given)
+    const reach = yield* reachOf(input, given, accountId)
+    // A person has one connection to a server, which a new login renews.
+    const own =
+      given === undefined && reach === "person"
+        ? yield* personal(WorkspaceId.make(workspaceId), accountId, serverUrl)
+        : undefined
+    const before = given ?? own
     const redirectUri = yield* redirectOf(input, publicUrl)
     if (scopes !== undefined && !isScopeList(scopes))
       return yield* wrongField("scopes", scopes, "Input should be scopes with one space between them")
@@ -49,7 +59,7 @@ export const loginBeginning = Effect.gen(function* () {
     // Loaded with the first login.
     const { planLogin } = yield* Effect.promise(() => import("./LoginPlans.js"))
     const planned = yield* Effect.catchTag(
-      planLogin(serverUrl, { given: scopes, granted: grantedBefore(before) }, wish, outbound),
+      planLogin(serverUrl, { given: scopes, granted: grantedBefore(before), reach }, wish, outbound),
       "GrantRefused",
       (failure) => refusalOf(failure, serverUrl)
     )
@@ -77,7 +87,23 @@ export const loginBeginning = Effect.gen(function* () {
   })
 })
 
-const grantedBefore = (before: ConnectionRow | undefined): string | undefined =>
+/** Those whose turns are to use it. A connection stays what it is, and one of a person is renewed by that person alone. */
+const reachOf = (
+  { for: wanted }: ConnectionLoginInput,
+  before: ConnectionRow | undefined,
+  accountId: AccountId
+): Effect.Effect<LoginReach, RequestInvalid> => {
+  if (before === undefined) return Effect.succeed(wanted ?? "workspace")
+  const owner = ownerOf(JSON.parse(before.settings))
+  if (owner !== undefined && owner !== accountId)
+    return wrongField("connection_id", before.id, "the connection is of another person, who has to log in")
+  const reach = owner === undefined ? "workspace" : "person"
+  return wanted === undefined || wanted === reach
+    ? Effect.succeed(reach)
+    : wrongField("for", wanted, `Input should be ${reach}, as the connection is: leave this out`)
+}
+
+const grantedBefore = (before: Pick<ConnectionRow, "settings"> | undefined): string | undefined =>
   before === undefined ? undefined : JSON.parse(before.settings).granted_scopes
 
 const givenClient = ({ client_id, client_secret }: ConnectionLoginInput): ClientWish["given"] =>

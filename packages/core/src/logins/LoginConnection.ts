@@ -1,6 +1,8 @@
+import type { AccountId } from "@reins/base/domain/Ids"
 import { fromMillis } from "@reins/base/domain/Timestamp"
 import { Redacted } from "effect"
 import { type CredentialParts, marksOf } from "../connections/CredentialParts.js"
+import { ownerSetting } from "../connections/PersonalConnections.js"
 import { boundIssuer, type GrantAnswer, type GrantedToken } from "../grants/Grant.js"
 import type { LoginPlan, LoginSecrets } from "./ConnectionLoginStore.js"
 
@@ -14,10 +16,20 @@ interface Ended {
   readonly found: GrantedToken
   readonly replaced: GrantAnswer["replaced"]
   readonly nowMs: number
+  /** The person who has logged in. */
+  readonly accountId: AccountId
 }
 
 /** The credential that a login ends with: a refresh token, or the token itself where the server gives none. */
-export const credentialPartsOf = ({ found, nowMs, plan, replaced, secrets, serverUrl }: Ended): CredentialParts => {
+export const credentialPartsOf = ({
+  accountId,
+  found,
+  nowMs,
+  plan,
+  replaced,
+  secrets,
+  serverUrl
+}: Ended): CredentialParts => {
   const { refresh_token } = replaced
   // A server that tells no scopes has granted those that were asked for (RFC 6749, 5.1).
   const granted = found.scope ?? plan.scopes
@@ -32,6 +44,7 @@ export const credentialPartsOf = ({ found, nowMs, plan, replaced, secrets, serve
     settings: {
       server_url: serverUrl,
       client_id: plan.client_id,
+      ...(plan.for === "person" && { [ownerSetting]: accountId }),
       ...(granted !== null && { granted_scopes: granted }),
       ...(refresh_token === undefined && endsMs !== undefined && { access_token_ends_at: fromMillis(endsMs) })
     },

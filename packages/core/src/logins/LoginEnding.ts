@@ -90,7 +90,7 @@ export const loginEnding = Effect.gen(function* () {
     const { found, replaced } = yield* exchange(plan, secrets, code)
     if (found instanceof GrantRefused) return failed(row, found.message)
     const nowMs = yield* Clock.currentTimeMillis
-    const parts = credentialPartsOf({ serverUrl: row.server_url, plan, secrets, found, replaced, nowMs })
+    const parts = credentialPartsOf({ serverUrl: row.server_url, plan, secrets, found, replaced, nowMs, accountId })
     return connect(row, parts, accountId)
   })
 })

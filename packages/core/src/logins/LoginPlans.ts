@@ -3,6 +3,7 @@ import type { Outbound } from "@reins/machine/outbound/Outbound"
 import { Effect } from "effect"
 import { GrantRefused } from "../grants/Grant.js"
 import { findLoginPlace, safeUrl } from "../grants/TokenPlaces.js"
+import type { LoginReach } from "./ConnectionLogin.js"
 import type { LoginPlan, LoginSecrets } from "./ConnectionLoginStore.js"
 import { type ClientWish, findClient } from "./LoginClient.js"
 
@@ -14,10 +15,11 @@ export interface PlannedLogin {
   readonly authorizeUrl: (state: string) => string
 }
 
-/** The scopes that somebody wants, each as a text with a space between two. */
-interface WantedScopes {
+/** The connection that somebody wants. Scopes are a text with a space between two. */
+interface WantedConnection {
   /** Those that a person has named. */
   readonly given: string | undefined
+  readonly reach: LoginReach
   /** Those that the connection has had so far. A new login keeps them. */
   readonly granted: string | undefined
 }
@@ -34,7 +36,7 @@ const longestScopes = 2000
 /** Finds out how a person can log in to a server. Nothing secret is sent anywhere. */
 export const planLogin = Effect.fnUntraced(function* (
   serverUrl: string,
-  wanting: WantedScopes,
+  wanting: WantedConnection,
   wish: ClientWish,
   outbound: Outbound["Type"]
 ): Effect.fn.Return<PlannedLogin, GrantRefused> {
@@ -50,7 +52,7 @@ export const planLogin = Effect.fnUntraced(function* (
       `${host} does not say that it takes PKCE with ${challengeMethod}, so a code could be stolen on its way.`
     )
   const client = yield* findClient(place, wish, outbound)
-  const { given, granted } = wanting
+  const { given, granted, reach } = wanting
   const scopes = withRefresh(together(granted, given ?? wanted), document.scopes_supported)
   const verifier = randomBytes(48).toString("base64url")
   const plan: LoginPlan = {
@@ -62,6 +64,7 @@ export const planLogin = Effect.fnUntraced(function* (
     client_id: client.id,
     scopes: scopes ?? null,
     redirect_uri: wish.redirectUri,
+    for: reach,
     names_itself: document.authorization_response_iss_parameter_supported === true
   }
   const authorizeUrl = (state: string): string => {

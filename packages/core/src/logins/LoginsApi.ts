@@ -3,7 +3,7 @@ import { extension, idPath, optional, post, read, SecretAnswer, withStatus } fro
 import { field } from "@reins/base/domain/Field"
 import { ConnectionId } from "@reins/base/domain/Ids"
 import { Schema } from "effect"
-import { ConnectionLogin } from "./ConnectionLogin.js"
+import { ConnectionLogin, LoginReach } from "./ConnectionLogin.js"
 
 const text = (most: number) => Schema.String.pipe(Schema.minLength(1), Schema.maxLength(most))
 
@@ -13,6 +13,10 @@ export const ConnectionLoginInput = Schema.Struct({
     "The address of the server of tools, as projects name it. Needed unless `connection_id` is given."
   ),
   label: field(optional(text(200)), "A name for people; the host of the server when absent."),
+  for: field(
+    optional(LoginReach),
+    "`person`: the connection is for the turns of the caller alone, at servers of projects whose `login` is `person`. `workspace` when absent."
+  ),
   connection_id: field(
     optional(ConnectionId),
     "A connection of the kind `mcp_oauth` that gets the new credential. Without it another connection is made."

@@ -1,6 +1,7 @@
-import type { ProjectId, ProjectVersionId, WorkspaceId } from "@reins/base/domain/Ids"
+import type { AccountId, ProjectId, ProjectVersionId, WorkspaceId } from "@reins/base/domain/Ids"
 import { Effect, Option, Redacted } from "effect"
 import type { Bearer } from "../connections/AccessTokens.js"
+import { personalConnections } from "../connections/PersonalConnections.js"
 import { projectSecretStore } from "../projects/ProjectSecretStore.js"
 import type { ProjectServer } from "../projects/ProjectServer.js"
 import { type Blank, blankSecrets } from "./BlankSecrets.js"
@@ -12,6 +13,8 @@ export interface NamingVersion {
   readonly workspaceId: WorkspaceId
   readonly projectId: ProjectId
   readonly versionId: ProjectVersionId
+  /** The person for whom the server is asked. A server at which each person logs in needs one. */
+  readonly accountId?: AccountId | undefined
 }
 
 /** A server with its secrets. */
@@ -31,7 +34,21 @@ export interface OpenServer {
 export const makeOpenServer = Effect.gen(function* () {
   const secrets = yield* projectSecretStore
   const tokens = yield* serverTokens
-  return Effect.fnUntraced(function* ({ projectId, versionId, workspaceId }: NamingVersion, server: ProjectServer) {
+  const personal = yield* personalConnections
+
+  /** The tokens of a server at which each person logs in. */
+  const ofPerson = Effect.fnUntraced(function* ({ accountId, workspaceId }: NamingVersion, url: string) {
+    const found = accountId === undefined ? undefined : yield* personal(workspaceId, accountId, url)
+    return found === undefined ? yield* notLoggedIn(url) : yield* tokens(workspaceId, found.id, url, accountId)
+  })
+
+  const tokensOf = (version: NamingVersion, { connection_id, login, url = "" }: ProjectServer) => {
+    if (login === "person") return ofPerson(version, url)
+    return connection_id === undefined ? undefined : tokens(version.workspaceId, connection_id, url, undefined)
+  }
+
+  return Effect.fnUntraced(function* (version: NamingVersion, server: ProjectServer) {
+    const { projectId, versionId, workspaceId } = version
     const values: Array<Redacted.Redacted> = []
     const valueOf = Effect.fnUntraced(function* (name: string) {
       const opened = yield* secrets.open({ id: projectId, workspace_id: workspaceId }, name)
@@ -50,13 +67,19 @@ export const makeOpenServer = Effect.gen(function* () {
       server,
       headers,
       environment,
-      tokens:
-        server.connection_id === undefined ? undefined : tokens(workspaceId, server.connection_id, server.url ?? ""),
+      tokens: tokensOf(version, server),
       blank: blankSecrets(values)
     }
     return opened
   })
 })
+
+const notLoggedIn = (url: string): ServerFailed =>
+  new ServerFailed({
+    message: `Each person logs in to it, and the one whose message this is has not. Log in: reins connections login ${url} --for-me`,
+    mayHaveHappened: false,
+    needsAuthorization: true
+  })
 
 const missing = (server: string, secret: string, projectId: string): ServerFailed =>
   new ServerFailed({

@@ -51,7 +51,12 @@ export class ServerChecks extends Context.Tag("@reins/core/mcp/ServerChecks")<
               const project = yield* store.find(projectId)
               yield* access.write(principal, project.workspace_id)
               const version = yield* versionOf(project.workspace_id, project.id, version_id)
-              const named = { workspaceId: project.workspace_id, projectId: project.id, versionId: version.id }
+              const named = {
+                workspaceId: project.workspace_id,
+                projectId: project.id,
+                versionId: version.id,
+                accountId: principal.accountId
+              }
               const servers = version.spec.tools?.mcp_servers ?? []
               const found = yield* Effect.forEach(servers, (server) => looks.fresh(named, server), {
                 concurrency: "unbounded"

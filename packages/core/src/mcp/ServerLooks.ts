@@ -155,4 +155,6 @@ const faultOf = ({ hasAnswered, isAway, needsAuthorization }: ServerFailed): Loo
   return isAway === true ? "away" : "none"
 }
 
-const keyOf = ({ versionId }: NamingVersion, { name }: ProjectServer): string => `${versionId} ${name}`
+/** Each person may find another server behind its login. */
+const keyOf = ({ accountId, versionId }: NamingVersion, { login, name }: ProjectServer): string =>
+  `${versionId} ${name} ${login === "person" ? (accountId ?? "") : ""}`

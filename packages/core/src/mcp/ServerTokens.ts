@@ -1,7 +1,8 @@
-import type { WorkspaceId } from "@reins/base/domain/Ids"
+import type { AccountId, WorkspaceId } from "@reins/base/domain/Ids"
 import { Effect } from "effect"
 import { AccessTokens, type Bearer } from "../connections/AccessTokens.js"
 import type { Unopenable } from "../connections/ConnectionStore.js"
+import { ownerOf } from "../connections/PersonalConnections.js"
 import { GrantRefused } from "../grants/Grant.js"
 import { isSameServer } from "../grants/ServerUrl.js"
 import { ServerFailed } from "./ServerFailed.js"
@@ -24,17 +25,30 @@ const sentences: Readonly<Record<Unopenable["code"], string>> = {
   credential_invalid: "The credential of its connection cannot be opened. Give the connection a new credential."
 }
 
-/** Gives the tokens of a connection for one server. A connection that leads to another server by now gives none. */
+/**
+ * Gives the tokens of a connection for one server. A connection that leads to another server by now gives none, and neither does one of another person.
+ */
 export const serverTokens = Effect.map(
   AccessTokens,
   (tokens) =>
-    (workspaceId: WorkspaceId, connectionId: string, url: string): Effect.Effect<Bearer, ServerFailed> =>
+    (
+      workspaceId: WorkspaceId,
+      connectionId: string,
+      url: string,
+      accountId: AccountId | undefined
+    ): Effect.Effect<Bearer, ServerFailed> =>
       tokens
-        .of(workspaceId, connectionId, ({ settings }) =>
-          isSameServer(settings["server_url"] ?? "", url) ? Effect.void : Effect.fail(elsewhere)
-        )
+        .of(workspaceId, connectionId, ({ settings }) => {
+          if (ownerOf(settings) !== accountId) return Effect.fail(ofSomebodyElse)
+          return isSameServer(settings["server_url"] ?? "", url) ? Effect.void : Effect.fail(elsewhere)
+        })
         .pipe(Effect.mapError(withoutToken))
 )
+
+const ofSomebodyElse = new GrantRefused({
+  reason: "credential_refused",
+  message: "it is of one person alone. Name a connection of the workspace, or have each person log in."
+})
 
 const elsewhere = new GrantRefused({
   reason: "credential_refused",

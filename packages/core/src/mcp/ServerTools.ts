@@ -6,7 +6,6 @@ import type { ProjectServer } from "../projects/ProjectServer.js"
 import { Projects } from "../projects/Projects.js"
 import { InteractionStore } from "../sessions/questions/InteractionStore.js"
 import type { Interaction } from "../sessions/rows/Interaction.js"
-import type { SessionRow } from "../sessions/rows/SessionRow.js"
 import { Journal } from "../store/Journal.js"
 import { type HostedTool, ToolFailed, ToolReply, type ToolTurn } from "../tools/Tool.js"
 import { ToolSources } from "../tools/ToolSources.js"
@@ -18,6 +17,7 @@ import type { ServerFailed } from "./ServerFailed.js"
 import { ServerLinks } from "./ServerLinks.js"
 import { ServerLooks } from "./ServerLooks.js"
 import { serverNews } from "./ServerNews.js"
+import { turnAccount } from "./TurnAccount.js"
 
 /** The longest input that a person is shown before a call, in characters. */
 const shownInput = 4000
@@ -30,8 +30,9 @@ export const layer = Layer.effectDiscard(
     const sources = yield* ToolSources
     const tell = yield* serverNews
     const toolFor = yield* makeServerTool
+    const accountOf = yield* turnAccount
 
-    const toolsOf = (session: SessionRow, isOffer: boolean, named: NamedServer) =>
+    const toolsOf = (session: ToolTurn["session"], isOffer: boolean, named: NamedServer) =>
       Effect.gen(function* () {
         const { server, version } = named
         const look = yield* looks.soon(version, server, isOffer)
@@ -43,9 +44,11 @@ export const layer = Layer.effectDiscard(
 
     yield* sources.register({
       toolsOf: Effect.fnUntraced(function* (session, isOffer) {
-        const version = versionOf(session)
-        if (version === undefined) return []
+        const named = versionOf(session)
+        if (named === undefined) return []
         const servers = (yield* projects.specOf(session)).tools?.mcp_servers ?? []
+        const isPersonal = servers.some(({ login }) => login === "person")
+        const version = isPersonal ? { ...named, accountId: yield* accountOf(session) } : named
         const nameOf = offeredNames(servers)
         const found = yield* Effect.forEach(
           servers,
@@ -60,7 +63,7 @@ export const layer = Layer.effectDiscard(
   })
 )
 
-const versionOf = ({ project, workspace_id }: SessionRow): NamingVersion | undefined =>
+const versionOf = ({ project, workspace_id }: ToolTurn["session"]): NamingVersion | undefined =>
   project === null ? undefined : { workspaceId: workspace_id, projectId: project.id, versionId: project.version_id }
 
 /** A server of a version, with the names under which agents are offered its tools. */
@@ -93,13 +96,18 @@ const makeServerTool = Effect.gen(function* () {
     })
   })
 
-  return ({ nameOf, server, version }: NamedServer, { description, input_schema, is_read_only, name }: ListedTool) => {
+  return (
+    { nameOf, server, version: naming }: NamedServer,
+    { description, input_schema, is_read_only, name }: ListedTool
+  ) => {
     const tool: HostedTool = {
       server: server.name,
       ownName: name,
       offered: { name: nameOf(server.name, name), description, is_read_only, input_schema },
       keyOf: () => null,
       run: Effect.fnUntraced(function* (turn, input) {
+        // An agent is kept for the next turn, which may be of another person.
+        const version = { ...naming, accountId: turn.principal.accountId }
         yield* current(version, server, name)
         if (server.permissions?.[name] === "ask") yield* ask(turn, server.name, name, input)
         const found = yield* current(version, server, name)

@@ -122,6 +122,10 @@ const ServerFields = Schema.Struct({
     optional(ConnectionId),
     "The connection of the kind `mcp_oauth` whose tokens go with each request to `url`. Its `server_url` is that address."
   ),
+  login: field(
+    optional(Schema.Literal("person")),
+    "`person`: each person logs in to `url`, and a turn uses the login of the person whose message it answers. Give this or `connection_id`."
+  ),
   allow: field(
     Schema.Array(ServerToolName).pipe(
       Schema.minItems(1),
@@ -145,10 +149,10 @@ const ServerFields = Schema.Struct({
 type Fields = typeof ServerFields.Type
 
 /** The fields of a server that do not go with its address, or with its program. */
-const strays = ({ command, connection_id, environment, headers, network, url }: Fields) => {
+const strays = ({ command, connection_id, environment, headers, login, network, url }: Fields) => {
   if ((url === undefined) === (command === undefined))
     return [{ path: [url === undefined ? "url" : "command"], message: "Input should have either a url or a command" }]
-  const own = url === undefined ? { headers, connection_id } : { environment, network }
+  const own = url === undefined ? { headers, connection_id, login } : { environment, network }
   const other = url === undefined ? "a url" : "a command"
   return Object.entries(own).flatMap(([name, value]) =>
     value === undefined ? [] : [{ path: [name], message: `Input should have it with ${other} alone` }]
@@ -164,16 +168,22 @@ const misfits = ({ allow, permissions, pins }: Fields) => {
   return [...unknown("permissions", permissions), ...unknown("pins", pins)]
 }
 
+/** Two connections of one server. */
+const connectedTwice = ({ connection_id, login }: Fields) =>
+  connection_id !== undefined && login !== undefined
+    ? [{ path: ["login"], message: "Input should be absent with a connection_id" }]
+    : []
+
 /** A header that the connection sets. */
-const keyedTwice = ({ connection_id, headers = {} }: Fields) =>
+const keyedTwice = ({ connection_id, headers = {}, login }: Fields) =>
   Object.keys(headers).flatMap((name) =>
-    connection_id !== undefined && name.toLowerCase() === "authorization"
+    (connection_id !== undefined || login !== undefined) && name.toLowerCase() === "authorization"
       ? [{ path: ["headers", name], message: "Input should be another header: the connection sets this one" }]
       : []
   )
 
 export const ProjectServer = ServerFields.pipe(
-  Schema.filter((server) => [...strays(server), ...misfits(server), ...keyedTwice(server)])
+  Schema.filter((server) => [...strays(server), ...misfits(server), ...keyedTwice(server), ...connectedTwice(server)])
 ).annotations({
   identifier: "ProjectServer",
   description: "A server of the Model Context Protocol, whose tools agents are offered. The service calls it for them."

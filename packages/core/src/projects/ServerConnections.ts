@@ -4,6 +4,7 @@ import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { Effect, ParseResult, Schema } from "effect"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
+import { ownerOf } from "../connections/PersonalConnections.js"
 import { isSameServer } from "../grants/ServerUrl.js"
 import type { Database } from "../store/Database.js"
 import type { ProjectSpec } from "./Project.js"
@@ -20,12 +21,15 @@ export const requireServerConnections = Effect.gen(function* () {
       if (connection_id === undefined) continue
       const found = yield* store.find(connection_id)
       if (found === undefined || found.workspace_id !== workspaceId) return yield* notFound()
+      const settings: Readonly<Record<string, string>> = JSON.parse(found.settings)
       const problem =
         kinds.find(found.kind)?.grant === undefined
           ? "the connection gives no tokens: name one of the kind mcp_oauth"
-          : isSameServer(JSON.parse(found.settings).server_url ?? "", url)
-            ? undefined
-            : "the connection is for another server: its server_url is not the url of this one"
+          : ownerOf(settings) !== undefined
+            ? "the connection is of one person: leave it out, and give the server `login`: `person`"
+            : isSameServer(settings["server_url"] ?? "", url)
+              ? undefined
+              : "the connection is for another server: its server_url is not the url of this one"
       if (problem !== undefined) return yield* refused(index, connection_id, problem)
     }
   })

@@ -3,57 +3,17 @@ import { ReinsError } from "@reins/base/domain/ReinsError"
 import { RequestInvalid } from "@reins/base/domain/RequestInvalid"
 import { AccessTokens } from "@reins/core/connections/AccessTokens"
 import { Connections } from "@reins/core/connections/Connections"
-import * as Embedded from "@reins/core/Embedded"
-import { ConnectionLogins } from "@reins/core/logins/ConnectionLogins"
 import type { ConnectionLoginInput, LoginAnswer } from "@reins/core/logins/LoginsApi"
 import { ServerChecks } from "@reins/core/mcp/ServerChecks"
 import { Database } from "@reins/core/store/Database"
-import { type AuthorizationServer, authorizationServer } from "@reins/testing/mcp/AuthorizationServer"
-import { mcpServer } from "@reins/testing/mcp/McpServer"
+import type { AuthorizationServer } from "@reins/testing/mcp/AuthorizationServer"
 import { services } from "@reins/testing/sessions/Services"
 import { flowDatabases } from "@reins/testing/store/Databases"
 import { Effect, Redacted } from "effect"
 import { validated } from "../connections/ValidatedGateway.js"
 import { stranger } from "../identity/Principals.js"
 import { begin as beginTurn, key, project } from "../mcp/ServerAgent.js"
-
-/** A server that lets people in by an authorization server, and a person. */
-const lab = Effect.gen(function* () {
-  const issuer = yield* authorizationServer(key)
-  const server = yield* mcpServer(issuer.good)
-  server.authorization = [issuer.url]
-  const { principal, workspaceId } = yield* Embedded.owner
-  const logins = yield* ConnectionLogins
-  const begin = ({ connection_id, ...input }: ConnectionLoginInput = {}) =>
-    logins.create(
-      principal,
-      workspaceId,
-      connection_id === undefined ? { server_url: server.url, ...input } : { connection_id, ...input }
-    )
-  return { issuer, server, principal, workspaceId, logins, begin }
-})
-
-type Lab = Effect.Effect.Success<typeof lab>
-
-/** The answer that a browser brings back from an authorization server. */
-const brought = (back: URL): LoginAnswer => {
-  const of = (name: string) => back.searchParams.get(name) ?? undefined
-  const [code, error, iss] = [of("code"), of("error"), of("iss")]
-  return {
-    state: of("state") ?? "",
-    ...(code !== undefined && { code }),
-    ...(error !== undefined && { error }),
-    ...(iss !== undefined && { iss })
-  }
-}
-
-/** A whole login of the person. */
-const loggedIn = ({ begin, issuer, logins, principal }: Lab, input: ConnectionLoginInput = {}) =>
-  Effect.gen(function* () {
-    const { authorize_url, login } = yield* begin(input)
-    const ended = yield* logins.answer(principal, login.id, brought(issuer.allow(authorize_url)))
-    return { begun: login, ended, address: new URL(authorize_url) }
-  })
+import { brought, lab, loggedIn } from "./Lab.js"
 
 const refusalOf = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
   Effect.map(Effect.flip(effect), (error) => {

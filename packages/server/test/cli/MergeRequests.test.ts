@@ -38,13 +38,17 @@ const seen = (output: () => string, words: string, prompt?: () => Promise<unknow
 
 const task = (path: string) => script("Do it.", { tool: "write", path, content: "done\n" }, { say: "It is done." })
 
-const connect = () =>
-  world().client.connections.create({
+let connected: Promise<unknown> | undefined
+/** Connects the forge once, for whichever test comes first. */
+const connect = () => {
+  connected ??= world().client.connections.create({
     workspace_id: world().workspaceId,
     kind: "gitea",
     label: "forge",
     credential: { base_url: origin.base, token }
   })
+  return connected
+}
 
 /** Runs a task to an open merge request, and gives the last line of the run. */
 const opened = async (path: string) => {
@@ -126,6 +130,7 @@ describe("merge requests", () => {
 
   variants(() => {
     it("a forge that declines the merge is quoted; one that is closed elsewhere ends the watch with 4, and JSON has its events and what became of it", async () => {
+      await connect()
       const { id } = await opened("b.md")
       const pull = origin.forge.pulls.at(-1) ?? assert.fail("no pull request")
       pull.draft = true

@@ -42,6 +42,7 @@ export const commands: Readonly<Record<string, string>> = {
   "harnesses install": "alpha",
   "harnesses list": "",
   "harnesses lock": "nowhere.json",
+  "harnesses outdated": "--json",
   "harnesses verify": "--table",
   init: "--email person@example.com --gateway http://127.0.0.1:9/v1 --model scripted-1",
   "keyring create": "",

@@ -70,7 +70,8 @@ const mostBytes = 32 * 1024 * 1024
 const callerOf = async (given: Options, connect: (workspace?: string) => Promise<Remote>): Promise<Caller> => {
   try {
     const { url, workspaceId } = await connect(given.workspace)
-    return { reins: new Reins({ baseUrl: url, apiKey: target(url).apiKey, maxRetries: 8 }), workspaceId }
+    const reins = new Reins({ baseUrl: url, apiKey: target(url).apiKey, maxRetries: 8 })
+    return { reins, workspaceId, consoleUrl: `${reins.baseUrl}/ui` }
   } catch (error) {
     throw error instanceof CommandFailed ? authRequired(error.message) : error
   }

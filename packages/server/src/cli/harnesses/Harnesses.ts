@@ -176,6 +176,12 @@ export const harnesses = group(
   entry("enable", "Offer an agent that is part of Reins and off by default", enable),
   entry("disable", "Offer an agent no more", disable),
   entry("install", "Install the pinned version of an agent", install),
+  {
+    name: "outdated",
+    about: "See which agents have newer versions than the pinned ones",
+    also: [],
+    load: async () => (await import("./Outdated.js")).outdated
+  },
   entry("verify", "Prove what an installed agent can do, offline", verify),
   entry("lock", "Pin the npm packages of an agent for its manifest", lock)
 )

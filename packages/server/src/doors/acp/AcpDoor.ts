@@ -21,6 +21,8 @@ import { spentOn } from "./UsageUpdates.js"
 export interface Caller {
   readonly reins: Reins
   readonly workspaceId: string
+  /** The address of the console, which questions that an editor cannot show lead to. */
+  readonly consoleUrl: string
 }
 
 /** What the agents of a new session may do by themselves, where the door was told. */
@@ -240,11 +242,11 @@ class Door {
 
   /** Opens a session from an event before which its turns have cost so many dollars. */
   private async enter(session: Session, editor: Editor, spent: number | null): Promise<OpenSession> {
-    const { reins } = await this.caller()
+    const { consoleUrl, reins } = await this.caller()
     const takesBooleans = this.capabilities.session?.configOptions?.boolean != null
     const settings = await Settings.read(reins, session, takesBooleans)
     this.open.get(session.id)?.leave()
-    const opened = new OpenSession(reins, editor, session, settings, spent)
+    const opened = new OpenSession(reins, { ...editor, consoleUrl }, session, settings, spent)
     this.open.set(session.id, opened)
     return opened
   }

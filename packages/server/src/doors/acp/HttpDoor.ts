@@ -9,6 +9,8 @@ import { invalid } from "./Refusals.js"
 
 export interface HttpDoorOptions {
   readonly version: string
+  /** The address of the console, as people open it. */
+  readonly consoleUrl: string
   /** False on one of several machines, each of which has connections of its own. */
   readonly isAlone: boolean
   /** The longest message of an editor, in bytes. */
@@ -114,8 +116,13 @@ export class AcpHttpDoor {
     // The address is never resolved: the requests stay in this process.
     const reins = new Reins({ baseUrl: "http://reins.internal", apiKey: token, fetch, maxRetries: 1 })
     const workspace = ownWorkspace(reins)
-    const { tell, version } = this.options
-    return doorFor({ ...elsewhere, version, tell, caller: async () => ({ reins, workspaceId: await workspace() }) })
+    const { consoleUrl, tell, version } = this.options
+    return doorFor({
+      ...elsewhere,
+      version,
+      tell,
+      caller: async () => ({ reins, consoleUrl, workspaceId: await workspace() })
+    })
   }
 }
 

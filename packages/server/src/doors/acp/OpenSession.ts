@@ -69,7 +69,7 @@ export class OpenSession {
 
   constructor(
     private readonly reins: Reins,
-    private readonly editor: Editor,
+    private readonly editor: Editor & { readonly consoleUrl: string },
     session: Session,
     readonly settings: Settings,
     /** The dollars that its turns have cost before it is followed; null for unknown. */

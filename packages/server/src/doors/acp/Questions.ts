@@ -29,6 +29,8 @@ interface Asking {
   readonly paths: Paths
   /** The call of a tool as the editor was told of it. */
   readonly callOf: (id: string) => ToolPayload | undefined
+  /** The address of the console. */
+  readonly consoleUrl: string
   /** Shows a line in the conversation. */
   readonly say: (line: string) => void
 }
@@ -91,7 +93,7 @@ export class Questions {
   }
 
   private elsewhere({ session_id, title }: Interaction): string {
-    return `The agent asks: ${escapeUnseen(title)}. Answer at ${this.asking.reins.baseUrl}/ui/sessions/${session_id}`
+    return `The agent asks: ${escapeUnseen(title)}. Answer at ${this.asking.consoleUrl}/sessions/${session_id}`
   }
 
   private async permission(interaction: Interaction, gone: AbortSignal): Promise<Answer | undefined> {

@@ -12,7 +12,7 @@ import { Authentication, bearerOf } from "../middleware/Authentication.js"
 import { readBody, refusalOfLength } from "../middleware/BodyLimit.js"
 import { Reply } from "../Reply.js"
 import type { Route } from "../Route.js"
-import { refusalOfPage } from "./OwnPages.js"
+import { consoleUrlOf, refusalOfPage } from "./OwnPages.js"
 import { offerOf } from "./Upgrades.js"
 import { headersOf, keySpaceOf, sendAnswer } from "./WebAnswers.js"
 
@@ -36,6 +36,7 @@ export const acpRoutes = Effect.fnUntraced(function* (publicUrl: URL) {
       ({ AcpHttpDoor }) => {
         const opened = new AcpHttpDoor({
           version: packageJson.version,
+          consoleUrl: consoleUrlOf(publicUrl),
           isAlone: self === null,
           mostBytes,
           tell: (line) => void runFork(Effect.logDebug("a door of an editor says", line))

@@ -13,7 +13,7 @@ import { errorReply } from "../middleware/ErrorEnvelope.js"
 import { challengeOf, firstScope } from "../oauth/Challenge.js"
 import { Reply } from "../Reply.js"
 import type { Route } from "../Route.js"
-import { refusalOfPage } from "./OwnPages.js"
+import { consoleUrlOf, refusalOfPage } from "./OwnPages.js"
 import { headersOf, keySpaceOf, sendAnswer } from "./WebAnswers.js"
 
 /** The longest request, in bytes. */
@@ -30,7 +30,7 @@ export const mcpRoutes = Effect.fnUntraced(function* (publicUrl: URL) {
   const runFork = Runtime.runFork(runtime)
   const { issuer } = yield* Authorizations
   const challenge = challengeOf(issuer)
-  const consoleUrl = `${publicUrl.origin}${publicUrl.pathname.replace(/(?<!\/)\/+$/, "")}/ui`
+  const consoleUrl = consoleUrlOf(publicUrl)
   const door = yield* once(
     Effect.map(
       Effect.promise(() => import("../../doors/mcp/HttpDoor.js")),

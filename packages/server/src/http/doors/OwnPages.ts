@@ -46,3 +46,6 @@ const foreignOrigin = (origin: string, publicUrl: URL) =>
   })
 
 const quoted = (text: string): string => JSON.stringify(foreignName(text, longestName))
+
+/** The address of the console, as people open it: the public URL may have the path of a proxy. */
+export const consoleUrlOf = ({ origin, pathname }: URL): string => `${origin}${pathname.replace(/(?<!\/)\/+$/, "")}/ui`
